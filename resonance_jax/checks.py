@@ -1,0 +1,35 @@
+"""Validation on the host, at the entry points, of values that are concrete.
+
+A tracer has no value to look at and passes; what a sweep puts on its axes is therefore the caller's responsibility.
+"""
+
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def is_concrete(value: Any) -> bool:
+    return not isinstance(value, jax.core.Tracer)
+
+
+def between(name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False) -> None:
+    """ValueError unless low <= value <= high (low < value with `open_low`) holds for every concrete entry."""
+    if not is_concrete(value):
+        return
+    values = np.asarray(value)
+    inside = (values > low if open_low else values >= low) & (values <= high)
+    if not np.all(inside):  # also catches NaN
+        bracket = "(" if open_low else "["
+        raise ValueError(f"{name} must lie in {bracket}{low:g}, {high:g}], got {value}; {remedy}")
+
+
+def at_least_one(name: str, value: Any, remedy: str) -> None:
+    """ValueError unless the value is a whole number >= 1."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}; {remedy}")
+
+
+def one_of(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}; pick one of them")

@@ -1,0 +1,110 @@
+"""Numbers of unlimited range: a mantissa and an integer power of two.
+
+A resonant run leaves the range of float32 within a few hundred steps, a convergent one falls below it. Both stay exact
+when a power of two is moved from the floats into an integer now and then: multiplying by a power of two changes no bit
+of a mantissa.
+"""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+ZERO_EXPONENT = -(2**30)  # stands for the exponent of 0; far below any exponent a run can reach
+
+
+class Scaled(NamedTuple):
+    """The numbers `mantissa * 2**exponent`; one exponent is shared by the whole tree."""
+
+    mantissa: Any  # array, or a tree of arrays of one dtype
+    exponent: Array  # (), int32
+
+
+def exponent_of(x: Array) -> Array:
+    """floor(log2 |x|) as int32, and `ZERO_EXPONENT` where x is 0.
+
+    >>> exponent_of(jnp.array([1.0, 3.0, 0.25])).tolist()
+    [0, 1, -2]
+    """
+    _, exponent = jnp.frexp(x)  # |x| = m * 2**exponent with m in [0.5, 1)
+    return jnp.where(x == 0, ZERO_EXPONENT, exponent.astype(jnp.int32) - 1)
+
+
+def _power_of_two(exponent: Array, dtype: Any) -> Array:
+    """2**exponent exactly, for exponents of normal numbers of the dtype."""
+    info = jnp.finfo(dtype)
+    bits = jnp.dtype(f"int{info.bits}")
+    return jax.lax.bitcast_convert_type((exponent.astype(bits) + (info.maxexp - 1)) << info.nmant, dtype)
+
+
+def shift_by(tree: Any, exponent: Array) -> Any:
+    """`tree * 2**exponent`, exact unless it leaves the floating range; 0 stays 0 for every exponent."""
+    dtype = jax.tree.leaves(tree)[0].dtype
+    limit = jnp.finfo(dtype).maxexp - 2
+    half = exponent // 2  # two factors: one power of two reaches only half of the range from 2**-126 to 2**127
+    first = _power_of_two(jnp.clip(half, -limit, limit), dtype)
+    second = _power_of_two(jnp.clip(exponent - half, -limit, limit), dtype)
+    return jax.tree.map(lambda x: x * first * second, tree)
+
+
+def peak(tree: Any) -> Array:
+    """Largest absolute value in a tree, as a scalar."""
+    largest = [jnp.max(jnp.abs(leaf)) for leaf in jax.tree.leaves(tree)]
+    return jax.tree.reduce(jnp.maximum, largest)
+
+
+def normalize(value: Scaled, at_least: Array | int = ZERO_EXPONENT) -> Scaled:
+    """The same numbers with the largest mantissa in [1, 2).
+
+    Args:
+        value: numbers to rescale.
+        at_least: lower bound of the new exponent, for a state that will meet kicks of that size.
+    """
+    exponent = jnp.maximum(value.exponent + exponent_of(peak(value.mantissa)), at_least)
+    exponent = jnp.where(exponent < ZERO_EXPONENT // 2, value.exponent, exponent)  # all zero: nothing to rescale
+    return Scaled(shift_by(value.mantissa, value.exponent - exponent), exponent)
+
+
+def add(a: Scaled, b: Scaled) -> Scaled:
+    """Sum of two scaled trees, in the scale of the larger one."""
+    exponent = jnp.maximum(
+        jnp.where(peak(a.mantissa) > 0, a.exponent, ZERO_EXPONENT),
+        jnp.where(peak(b.mantissa) > 0, b.exponent, ZERO_EXPONENT),
+    )
+    exponent = jnp.where(exponent == ZERO_EXPONENT, a.exponent, exponent)
+    total = jax.tree.map(jnp.add, shift_by(a.mantissa, a.exponent - exponent), shift_by(b.mantissa, b.exponent - exponent))
+    return Scaled(total, exponent)
+
+
+def norm(tree: Any) -> Array:
+    """Euclidean norm over all entries of a tree, safe from overflow and underflow of the squares."""
+    leaves = jax.tree.leaves(tree)
+    scale = jnp.maximum(peak(tree), jnp.finfo(leaves[0].dtype).tiny)
+    return scale * jnp.sqrt(sum(jnp.sum((leaf / scale) ** 2) for leaf in leaves))
+
+
+def log(value: Scaled) -> Array:
+    """Natural logarithm of a scaled number >= 0. Exact zero reads as the smallest normal mantissa: finite, very small."""
+    mantissa = jnp.maximum(value.mantissa, jnp.finfo(value.mantissa.dtype).tiny)
+    return value.exponent.astype(mantissa.dtype) * np.log(2) + jnp.log(mantissa)
+
+
+def log_norm(value: Scaled) -> Array:
+    """Natural logarithm of the Euclidean norm over all entries of a scaled tree."""
+    return log(Scaled(norm(value.mantissa), value.exponent))
+
+
+def log10_mean(log10_values: Any, dim: Any) -> Any:
+    """log10 of the mean of 10**x over a dimension of an `xarray.DataArray`, without leaving the logarithm.
+
+    This is how distances are averaged over seeds: the mean the paper plots, although the distances themselves may be
+    1e100 or 1e-100.
+
+    >>> import xarray as xr
+    >>> float(log10_mean(xr.DataArray([300.0, 300.0, -500.0, -500.0], dims="seed"), "seed").round(4))
+    299.699
+    """
+    top = log10_values.max(dim)
+    return top + np.log10((10.0 ** (log10_values - top)).mean(dim))

@@ -1,0 +1,144 @@
+"""SGD with momentum on least squares as what it is: a linear recursion, driven by drawn samples, of unlimited range."""
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax import checks, entrywise, logscale
+from resonance_jax.logscale import Scaled
+from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.shifts.base import Shift
+
+BLOCK = 25  # steps between two rescalings; divides the usual round numbers of steps
+
+
+class _Run(NamedTuple):
+    phase_space: Scaled  # (error, velocity): xi = (theta - theta*, v), each an entrywise vector
+    shift_state: Any
+    total: Scaled  # sum of ||theta_k - theta*|| so far
+    k: Array  # steps done, int32
+
+
+def oscillate(
+    key: Array,
+    *,
+    shift: Shift,
+    problem: LinearRegression,
+    mu: ArrayLike,
+    eta: ArrayLike,
+    num_steps: int,
+    tail: int,
+) -> dict[str, Array]:
+    """One run of SGDm, in error coordinates e = theta - theta*.
+
+        v_{k+1} = mu v_k - eta (B_k e_k - b_k),    e_{k+1} = e_k + v_{k+1},    v_0 = 0
+
+    with B_k, b_k from the samples drawn at step k. The draws depend on the key alone, not on mu, eta or the shift: cells
+    of a sweep with the same seed see the same noise (`cell_key` gives each its own). The state is rescaled by exact
+    powers of two on the way, so a run may diverge or converge without limit.
+
+    Args:
+        key: typed key of the run, `jax.random.key(seed)`.
+        shift: mean of the inputs, from `resonance_jax.shifts`.
+        problem: from `resonance_jax.problems.linear_regression`.
+        mu: momentum, in [0, 1].
+        eta: step size, > 0.
+        num_steps: steps of the run.
+        tail: how many of the last steps enter the mean distance.
+
+    Returns:
+        `log10_distance`: log10 of the mean of ||theta_k - theta*|| over the last `tail` steps.
+        `growth_rate`: growth of log ||(theta - theta*, v)|| per step, mean over the run.
+        Both finite for every run; an error of exactly 0 reads as one of the smallest normal float.
+
+    Raises:
+        ValueError: a value out of its range, or a shift that does not fit the problem.
+
+    >>> import resonance_jax as rj
+    >>> run = rj.oscillate(jax.random.key(0), shift=rj.shifts.sinusoid(1 / 22),
+    ...                    problem=rj.problems.linear_regression(dim=1, samples=20),
+    ...                    mu=0.99, eta=0.01, num_steps=1000, tail=100)
+    >>> bool(run["growth_rate"] > 0)  # resonance
+    True
+    """
+    _check(key, shift, problem, mu, eta, num_steps, tail)
+    dtype = jnp.result_type(float)
+    mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
+    weights_key, shift_key, noise_key = jax.random.split(key, 3)
+
+    def draw(k: Array, shift_state: Any) -> tuple[Any, Array | None, Any]:
+        """B and b of a block of steps, outside the update: they depend on seed and shift, never on mu or eta."""
+        means, shift_state = shift.means(shift_key, k, shift_state)
+        moments = jax.vmap(lambda one: problem.noise_moments(jax.random.fold_in(noise_key, one)))(k)
+        B, b = jax.vmap(problem.gradient)(moments, means)
+        return entrywise.matrix(B), b, shift_state
+
+    def advance(run: _Run, length: int, measure: bool) -> _Run:
+        """`length` steps in one scale."""
+        B, b, shift_state = draw(run.k + jnp.arange(length, dtype=jnp.int32), run.shift_state)
+        largest_kick = logscale.ZERO_EXPONENT if b is None else logscale.exponent_of(logscale.peak(eta * b))
+        (state, exponent) = logscale.normalize(run.phase_space, at_least=largest_kick)
+        b = None if b is None else entrywise.vector(b)
+
+        def step(carry: tuple[Any, Any, Array], drawn: tuple[Any, Any]) -> tuple[Any, None]:
+            error, velocity, total = carry
+            B, b = drawn
+            gradient = entrywise.matvec(B, error)
+            if b is not None:
+                gradient = tuple(g - kick for g, kick in zip(gradient, logscale.shift_by(b, -exponent), strict=True))
+            velocity = tuple(mu * v - eta * g for v, g in zip(velocity, gradient, strict=True))
+            error = tuple(e + v for e, v in zip(error, velocity, strict=True))
+            return (error, velocity, total + logscale.norm(error) if measure else total), None
+
+        def steps(state: Any, drawn: Any, unroll: int) -> Any:
+            return jax.lax.scan(step, state, drawn, unroll=unroll)[0]
+
+        # A GPU needs the block as one kernel, with the state in registers; XLA's CPU backend would repeat the whole
+        # block's arithmetic for each of its outputs.
+        *state, total = jax.lax.platform_dependent(
+            (*state, jnp.zeros((), dtype)),
+            (B, b),
+            cpu=lambda s, d: steps(s, d, 1),
+            default=lambda s, d: steps(s, d, length),
+        )
+        total = logscale.add(run.total, Scaled(total, exponent)) if measure else run.total
+        return _Run(Scaled(tuple(state), exponent), shift_state, total, run.k + length)
+
+    def phase(run: _Run, length: int, measure: bool) -> _Run:
+        num_blocks, rest = divmod(length, BLOCK)
+        if rest:
+            run = advance(run, rest, measure)
+        return jax.lax.fori_loop(0, num_blocks, lambda _, run: advance(run, BLOCK, measure), run)
+
+    theta_star, theta_0 = problem.weights(weights_key)
+    error = entrywise.vector(theta_0 - theta_star)
+    start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))
+    run = _Run(start, shift.init(shift_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
+    run = phase(run, num_steps - tail, measure=False)
+    run = phase(run, tail, measure=True)
+
+    return {
+        "log10_distance": (logscale.log(run.total) - np.log(tail)) / np.log(10),
+        "growth_rate": (logscale.log_norm(run.phase_space) - logscale.log_norm(start)) / num_steps,
+    }
+
+
+def _check(key: Array, shift: Shift, problem: LinearRegression, mu: Any, eta: Any, num_steps: int, tail: int) -> None:
+    if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
+        raise ValueError(f"key must be one typed key, got {key!r}; make it with jax.random.key(seed)")
+    checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
+    checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
+    checks.at_least_one("num_steps", num_steps, "a run needs at least one step")
+    checks.at_least_one("tail", tail, "the distance is a mean over the last steps")
+    if tail > num_steps:
+        raise ValueError(f"tail must be at most num_steps, got tail={tail} > num_steps={num_steps}; shorten the tail")
+    means, _ = jax.eval_shape(shift.means, key, jax.ShapeDtypeStruct((1,), jnp.int32), jax.eval_shape(shift.init, key))
+    if means.shape[1] not in (1, problem.dim):
+        raise ValueError(
+            f"the shift moves {means.shape[1]} inputs but the problem has dim={problem.dim}; give both the same number, "
+            "or a shift of one input, which moves all alike"
+        )

@@ -1,0 +1,149 @@
+"""Linear least squares on Gaussian inputs whose mean moves."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax import checks
+
+
+class NoiseMoments(NamedTuple):
+    """Averages over the samples of one step; they depend on the seed alone, so a sweep draws them once per seed."""
+
+    z: Array  # (dim,)       mean of z,     the standardised inputs x = m + sqrt(c) z
+    zz: Array  # (dim, dim)   mean of z z^T
+    eps: Array | None  # ()    mean of epsilon, the observation noise; None where there is none
+    eps_z: Array | None  # (dim,)  mean of epsilon z
+
+
+class LinearRegression(NamedTuple):
+    """Least squares y = <theta*, (x, 1)> + epsilon, made by `linear_regression`.
+
+    The gradient of one step is linear in the error, g = B (theta - theta*) - b, with B and b from the drawn samples.
+    """
+
+    dim: int  # inputs
+    num_weights: int  # dim, plus one with a bias
+    weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
+    samples: Callable[[Array, Array], tuple[Array, Array]]  # key, mean -> (x, 1) (samples, num_weights), epsilon (samples,)
+    noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of the same draws as `samples`
+    gradient: Callable[[NoiseMoments, Array], tuple[Array, Array | None]]  # moments, mean -> B, b
+
+
+def expected_gradient_matrix(
+    mean: Array, *, input_variance: ArrayLike = 1.0, loss_factor: ArrayLike = 2.0, bias: bool = True
+) -> Array:
+    """B = 2 (Cov + m m^T) on the augmented input (x, 1): the paper's equation for B_k.
+
+    Args:
+        mean: m, shape (dim,).
+        input_variance: c, with Cov = c I on the inputs and 0 on the constant 1.
+        loss_factor: the 2, the derivative of the square; 1 for half the squared error. A gradient summed over n samples
+            has n times the factor.
+        bias: whether the constant 1 is an input.
+
+    Returns:
+        B, shape (num_weights, num_weights).
+
+    >>> expected_gradient_matrix(jnp.array([0.5])).tolist()
+    [[2.5, 1.0], [1.0, 2.0]]
+    """
+    x = jnp.append(mean, jnp.ones((), mean.dtype)) if bias else mean
+    covariance = jnp.asarray(input_variance, mean.dtype) * jnp.eye(mean.size, dtype=mean.dtype)
+    covariance = jnp.pad(covariance, (0, int(bias)))
+    return jnp.asarray(loss_factor, mean.dtype) * (covariance + jnp.outer(x, x))
+
+
+def linear_regression(
+    *,
+    dim: int,
+    samples: int,
+    input_variance: ArrayLike = 1.0,
+    noise_variance: ArrayLike = 0.0,
+    weight_variance: ArrayLike | None = None,
+    reduction: str = "mean",
+    loss_factor: ArrayLike = 2.0,
+    bias: bool = True,
+) -> LinearRegression:
+    """Regression on `samples` draws a step of x ~ N(m_k, c I) with fixed targets.
+
+    Args:
+        dim: number of inputs.
+        samples: draws per step.
+        input_variance: c.
+        noise_variance: variance of the observation noise epsilon.
+        weight_variance: theta* and theta_0 are normal of this variance; None draws both uniformly from [-1, 1].
+        reduction: "mean" or "sum" of the samples' gradients.
+        loss_factor: 2 for the squared error, 1 for half of it.
+        bias: whether the model has a bias weight, the last one.
+
+    Returns:
+        A `LinearRegression`.
+
+    Raises:
+        ValueError: `dim` or `samples` below 1, a negative variance, an unknown reduction.
+    """
+    checks.at_least_one("dim", dim, "count the inputs without the bias")
+    checks.at_least_one("samples", samples, "a step needs at least one sample")
+    checks.one_of("reduction", reduction, ("mean", "sum"))
+    for name, value in dict(
+        input_variance=input_variance, noise_variance=noise_variance, weight_variance=weight_variance
+    ).items():
+        if value is not None:
+            checks.between(name, value, 0, jnp.inf, "give a variance, not a standard deviation with a sign")
+    checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
+
+    dtype = jnp.result_type(float)
+    noisy = not checks.is_concrete(noise_variance) or bool(np.any(np.asarray(noise_variance) > 0))
+    input_scale = jnp.sqrt(jnp.asarray(input_variance, dtype))
+    noise_scale = jnp.sqrt(jnp.asarray(noise_variance, dtype))
+    factor = jnp.asarray(loss_factor, dtype) * (samples if reduction == "sum" else 1)
+    num_weights = dim + int(bias)
+
+    def weights(key: Array) -> tuple[Array, Array]:
+        shape = (2, num_weights)
+        if weight_variance is None:
+            drawn = jax.random.uniform(key, shape, dtype, -1, 1)
+        else:
+            drawn = jnp.sqrt(jnp.asarray(weight_variance, dtype)) * jax.random.normal(key, shape, dtype)
+        return drawn[0], drawn[1]
+
+    def standard_normals(key: Array) -> tuple[Array, Array | None]:
+        input_key, noise_key = jax.random.split(key)
+        z = jax.random.normal(input_key, (samples, dim), dtype)
+        return z, noise_scale * jax.random.normal(noise_key, (samples,), dtype) if noisy else None
+
+    def draw_samples(key: Array, mean: Array) -> tuple[Array, Array]:
+        z, eps = standard_normals(key)
+        x = jnp.broadcast_to(mean, z.shape) + input_scale * z
+        x = jnp.concatenate([x, jnp.ones((samples, 1), dtype)], axis=1) if bias else x
+        return x, jnp.zeros((samples,), dtype) if eps is None else eps
+
+    def noise_moments(key: Array) -> NoiseMoments:
+        z, eps = standard_normals(key)
+        zz = jnp.mean(z[:, :, None] * z[:, None, :], axis=0)
+        if eps is None:
+            return NoiseMoments(z.mean(0), zz, None, None)
+        return NoiseMoments(z.mean(0), zz, eps.mean(), jnp.mean(eps[:, None] * z, axis=0))
+
+    def gradient(moments: NoiseMoments, mean: Array) -> tuple[Array, Array | None]:
+        mean = jnp.broadcast_to(mean, (dim,))
+        x_mean = mean + input_scale * moments.z
+        cross = input_scale * jnp.outer(mean, moments.z)
+        second = jnp.outer(mean, mean) + cross + cross.T + input_scale**2 * moments.zz  # mean of x x^T
+        if bias:
+            one = jnp.ones((1,), dtype)
+            second = jnp.block([[second, x_mean[:, None]], [x_mean[None, :], one[:, None]]])
+        if moments.eps is None or moments.eps_z is None:
+            return factor * second, None
+        noise = moments.eps * mean + input_scale * moments.eps_z  # mean of epsilon x
+        if bias:
+            noise = jnp.append(noise, moments.eps)
+        return factor * second, factor * noise
+
+    return LinearRegression(dim, num_weights, weights, draw_samples, noise_moments, gradient)

@@ -1,0 +1,53 @@
+"""Log spectral radius of small matrices by normalised repeated squaring.
+
+Gelfand's formula, rho(M) = lim ||M^k||^(1/k), at k = 2^J. The norm of a power is off by at most a polynomial factor in
+k, whatever the eigenvalues (complex pairs and Jordan blocks included), and J squarings divide the logarithm of that
+factor by 2^J. `eigvals` has no batched form on a GPU: 53 s for 160,000 4x4 matrices on an H200, against 0.9 ms here.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from resonance_jax import entrywise, logscale
+from resonance_jax.logscale import Scaled
+
+ENTRYWISE_SIZE = 6  # up to this size a product is written out entry by entry; beyond, its code grows too long
+
+
+def log_spectral_radius(matrix: Array | Scaled) -> Array:
+    """log rho of a square matrix; -inf for a nilpotent one.
+
+        log rho = log 2 (e_0 + e_1/2 + e_2/4 + ...),   M_{j+1} = (2^-e_j M_j)^2,   2^e_j the size of M_j
+
+    Args:
+        matrix: array (m, m), or a `Scaled` one (array or nested tuple of entries), for products that do not fit into the
+            floating range.
+
+    Returns:
+        Scalar.
+
+    >>> float(log_spectral_radius(jnp.array([[0.0, 4.0], [-1.0, 0.0]])).round(6))  # eigenvalues +-2i
+    0.693147
+    """
+    mantissa, exponent = matrix if isinstance(matrix, Scaled) else (matrix, jnp.int32(0))
+    size = len(mantissa)
+    if not isinstance(mantissa, tuple) and size <= ENTRYWISE_SIZE:
+        mantissa = entrywise.matrix(jnp.asarray(mantissa, jnp.result_type(float)))
+    dtype = jax.tree.leaves(mantissa)[0].dtype
+    multiply: Any = entrywise.matmul if isinstance(mantissa, tuple) else jnp.matmul
+    num_squarings = jnp.finfo(dtype).nmant + 5  # 2^-J log(k^m) falls below one rounding
+
+    start = logscale.normalize(Scaled(mantissa, exponent))
+
+    def square(j: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
+        m, fraction = carry
+        squared = logscale.normalize(Scaled(multiply(m, m), jnp.int32(0)))
+        return squared.mantissa, fraction + jnp.ldexp(squared.exponent.astype(dtype), -(j + 1))
+
+    m, fraction = jax.lax.fori_loop(0, num_squarings, square, (start.mantissa, jnp.zeros((), dtype)))
+    log_rho = (start.exponent.astype(dtype) + fraction) * np.log(2)
+    return jnp.where(logscale.peak(m) > 0, log_rho, -jnp.inf)
