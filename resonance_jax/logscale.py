@@ -23,29 +23,29 @@ class Scaled(NamedTuple):
 
 
 def exponent_of(x: Array) -> Array:
-    """floor(log2 |x|) as int32, and `ZERO_EXPONENT` where x is 0.
+    """floor(log2 |x|) as int32, and `ZERO_EXPONENT` where x is 0; read off the bits of a normal number.
 
     >>> exponent_of(jnp.array([1.0, 3.0, 0.25])).tolist()
     [0, 1, -2]
     """
-    _, exponent = jnp.frexp(x)  # |x| = m * 2**exponent with m in [0.5, 1)
-    return jnp.where(x == 0, ZERO_EXPONENT, exponent.astype(jnp.int32) - 1)
+    info = jnp.finfo(x.dtype)
+    bits = jax.lax.bitcast_convert_type(jnp.abs(x), f"int{info.bits}")
+    exponent = (bits >> info.nmant).astype(jnp.int32) - (info.maxexp - 1)
+    return jnp.where(x == 0, ZERO_EXPONENT, exponent)
 
 
-def _power_of_two(exponent: Array, dtype: Any) -> Array:
-    """2**exponent exactly, for exponents of normal numbers of the dtype."""
+def power_of_two(exponent: Array, dtype: Any) -> Array:
+    """2**exponent exactly, clipped to the normal numbers of the dtype."""
     info = jnp.finfo(dtype)
-    bits = jnp.dtype(f"int{info.bits}")
-    return jax.lax.bitcast_convert_type((exponent.astype(bits) + (info.maxexp - 1)) << info.nmant, dtype)
+    biased = jnp.clip(exponent, info.minexp, info.maxexp - 1) + (info.maxexp - 1)
+    return jax.lax.bitcast_convert_type(biased.astype(f"int{info.bits}") << info.nmant, dtype)
 
 
 def shift_by(tree: Any, exponent: Array) -> Any:
     """`tree * 2**exponent`, exact unless it leaves the floating range; 0 stays 0 for every exponent."""
     dtype = jax.tree.leaves(tree)[0].dtype
-    limit = jnp.finfo(dtype).maxexp - 2
-    half = exponent // 2  # two factors: one power of two reaches only half of the range from 2**-126 to 2**127
-    first = _power_of_two(jnp.clip(half, -limit, limit), dtype)
-    second = _power_of_two(jnp.clip(exponent - half, -limit, limit), dtype)
+    half = exponent // 2  # one power of two spans half of the way from the smallest to the largest number
+    first, second = power_of_two(half, dtype), power_of_two(exponent - half, dtype)
     return jax.tree.map(lambda x: x * first * second, tree)
 
 

@@ -78,35 +78,44 @@ def oscillate(
         return entrywise.matrix(B), b, shift_state
 
     def advance(run: _Run, length: int, measure: bool) -> _Run:
-        """`length` steps in one scale."""
+        """`length` steps from one rescaling to the next."""
         B, b, shift_state = draw(run.k + jnp.arange(length, dtype=jnp.int32), run.shift_state)
         largest_kick = logscale.ZERO_EXPONENT if b is None else logscale.exponent_of(logscale.peak(eta * b))
-        (state, exponent) = logscale.normalize(run.phase_space, at_least=largest_kick)
-        b = None if b is None else entrywise.vector(b)
+        start, exponent = logscale.normalize(run.phase_space, at_least=largest_kick)
 
-        def step(carry: tuple[Any, Any, Array], drawn: tuple[Any, Any]) -> tuple[Any, None]:
-            error, velocity, total = carry
+        # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B, which
+        # is 1 unless eta is absurdly large, keeps the growth of a block below 2^(2 length) for every eta.
+        steepest = jnp.max(sum(B[i][i] for i in range(problem.num_weights)))
+        growth = logscale.exponent_of(1 + eta * steepest)
+        shrink = logscale.power_of_two(-growth, dtype)
+        kick_scale = logscale.power_of_two(-exponent, dtype)
+
+        def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
+            error, velocity, total, kick_scale = carry
             B, b = drawn
             gradient = entrywise.matvec(B, error)
             if b is not None:
-                gradient = tuple(g - kick for g, kick in zip(gradient, logscale.shift_by(b, -exponent), strict=True))
-            velocity = tuple(mu * v - eta * g for v, g in zip(velocity, gradient, strict=True))
-            error = tuple(e + v for e, v in zip(error, velocity, strict=True))
-            return (error, velocity, total + logscale.norm(error) if measure else total), None
+                gradient = tuple(g - kick_scale * kick for g, kick in zip(gradient, b, strict=True))
+                kick_scale = shrink * kick_scale
+            velocity = tuple((shrink * mu) * v - (shrink * eta) * g for v, g in zip(velocity, gradient, strict=True))
+            error = tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
+            total = shrink * total + logscale.norm(error) if measure else total
+            return (error, velocity, total, kick_scale), None
 
         def steps(state: Any, drawn: Any, unroll: int) -> Any:
             return jax.lax.scan(step, state, drawn, unroll=unroll)[0]
 
         # A GPU needs the block as one kernel, with the state in registers; XLA's CPU backend would repeat the whole
         # block's arithmetic for each of its outputs.
-        *state, total = jax.lax.platform_dependent(
-            (*state, jnp.zeros((), dtype)),
-            (B, b),
-            cpu=lambda s, d: steps(s, d, 1),
-            default=lambda s, d: steps(s, d, length),
+        error, velocity, total, _ = jax.lax.platform_dependent(
+            (*start, jnp.zeros((), dtype), kick_scale),
+            (B, None if b is None else entrywise.vector(b)),
+            cpu=lambda state, drawn: steps(state, drawn, 1),
+            default=lambda state, drawn: steps(state, drawn, length),
         )
+        exponent = exponent + length * growth
         total = logscale.add(run.total, Scaled(total, exponent)) if measure else run.total
-        return _Run(Scaled(tuple(state), exponent), shift_state, total, run.k + length)
+        return _Run(Scaled((error, velocity), exponent), shift_state, total, run.k + length)
 
     def phase(run: _Run, length: int, measure: bool) -> _Run:
         num_blocks, rest = divmod(length, BLOCK)

@@ -1,0 +1,330 @@
+"""The engine: a sweep is `vmap` with labels.
+
+The point is traced once, to the program of a single cell. `vmap`, one axis after another, makes the grid of it, so what
+does not depend on an axis is computed once along it: the draws of a seed are shared by all its cells. One `jit` compiles
+a chunk of the grid, a box of fixed shape; a grid that does not fit runs chunk after chunk, the last ones padded.
+"""
+
+import functools
+import inspect
+import itertools
+import math
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jax.extend.core import jaxpr_as_fun
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.typing import ArrayLike
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from resonance_jax._version import __version__
+
+PROGRESS_CHUNKS = 20  # a bar with fewer stops tells little
+MEMORY_SHARE = 0.5  # of what the device has, for one chunk
+
+Point = Callable[..., dict[str, Any]]
+
+
+def sweep(
+    point: Point,
+    axes: Mapping[str, ArrayLike],
+    *,
+    chunk: int | None = None,
+    devices: int | Sequence[jax.Device] | None = None,
+    progress: bool = False,
+) -> xr.Dataset:
+    """Evaluate a point on the product of the axes, as one compiled program.
+
+    Args:
+        point: pure function of named scalars that returns a dict of scalars or arrays of fixed shape. It is traced, so it
+            may use `jax.numpy` and everything in this package, and its arguments may be used as any hyperparameter.
+        axes: name of an argument -> its values, 1-D. The result has these dimensions, in this order. Arguments with
+            a default need no axis.
+        chunk: largest number of cells that are computed at a time; None takes as many as fit into the memory.
+        devices: number of devices or the devices themselves; None takes all local ones.
+        progress: show a bar, on a grid cut into at least 20 chunks.
+
+    Returns:
+        Dataset with a variable for each entry of the dict, the axes as coordinates, and what was run in the attributes.
+        A cell depends on its own coordinates only. A second call with other values, as many of them, does not compile.
+
+    Raises:
+        ValueError: axes that do not fit the point, or a point that does not return a dict of arrays; before anything is
+            compiled.
+
+    >>> square = sweep(lambda x, y: {"product": x * y}, {"x": [1.0, 2.0], "y": [3.0, 4.0, 5.0]})
+    >>> square.product.sel(x=2.0).values.tolist()
+    [6.0, 8.0, 10.0]
+    """
+    coordinates = _check_axes(point, axes)
+    chosen = _check_devices(devices)
+    if chunk is not None and (not isinstance(chunk, int | np.integer) or chunk < 1):
+        raise ValueError(f"chunk must be a whole number of cells, at least 1, got {chunk!r}; leave it out to have it chosen")
+
+    values = {name: np.asarray(jnp.asarray(_working_dtype(value))) for name, value in coordinates.items()}
+    shape = tuple(len(value) for value in values.values())
+    cell = _trace(point, tuple((name, value.dtype) for name, value in values.items()), jax.config.jax_enable_x64)
+    clash = set(cell.outputs) & set(axes)
+    if clash:
+        raise ValueError(f"point returns {sorted(clash)}, which are axes too; rename the outputs")
+
+    limit = math.prod(shape) if chunk is None else int(chunk)
+    if progress and chunk is None:
+        limit = max(1, math.prod(shape) // PROGRESS_CHUNKS)
+    program = _compile_to_fit(cell, shape, limit, chosen, may_shrink=chunk is None)
+
+    begin = time.perf_counter()
+    data = _run(program, list(values.values()), shape, cell, progress)
+    seconds = time.perf_counter() - begin
+
+    return xr.Dataset(
+        {
+            name: ((*axes, *(f"{name}_{i}" for i in range(len(out.shape)))), data[name])
+            for name, out in cell.outputs.items()
+        },
+        coords=coordinates,
+        attrs={
+            "point": f"{getattr(point, '__module__', '')}.{getattr(point, '__qualname__', repr(point))}",
+            "resonance_jax": __version__,
+            "jax": jax.__version__,
+            "device": f"{len(chosen)} x {chosen[0].device_kind} ({chosen[0].platform})",
+            "dtype": str(jnp.result_type(float)),
+            "chunk_shape": list(program.box),
+            "num_chunks": math.prod(-(-n // b) for n, b in zip(shape, program.box, strict=True)),
+            "compile_seconds": round(program.take_compile_seconds(), 3),
+            "run_seconds": round(seconds, 6),
+        },
+    )
+
+
+# Checks ------------------------------------------------------------------------------------------------------------------
+
+
+def _check_axes(point: Point, axes: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
+    if not callable(point):
+        raise ValueError(f"point must be a function of named scalars, got {point!r}; pass the function, not its result")
+    if not isinstance(axes, Mapping) or not axes:
+        raise ValueError(f"axes must be a dict of at least one name and its values, got {axes!r}; name an argument of point")
+    parameters = inspect.signature(point).parameters.values()
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    for name in axes:
+        if name not in named and not takes_any:
+            raise ValueError(f"axis {name!r} is not a parameter of point, which has {named}; rename or remove the axis")
+    for p in parameters:
+        if p.name in named and p.default is p.empty and p.name not in axes:
+            raise ValueError(f"parameter {p.name!r} of point has no axis and no default; add an axis or a default for it")
+    return {name: _check_axis(name, values) for name, values in axes.items()}
+
+
+def _check_axis(name: str, values: ArrayLike) -> np.ndarray:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"axis {name!r} must be 1-D, got shape {array.shape}; wrap a single value as [value]")
+    if array.size == 0:
+        raise ValueError(f"axis {name!r} must have at least one value, got none; remove it or give it values")
+    if array.dtype.kind not in "iuf":
+        raise ValueError(f"axis {name!r} must hold real numbers, got dtype {array.dtype}; index other things by integers")
+    if not np.isfinite(array).all():
+        bad = array[~np.isfinite(array)][0]
+        raise ValueError(f"axis {name!r} must be finite, got {bad}; drop that value")
+    return array
+
+
+def _check_devices(devices: int | Sequence[jax.Device] | None) -> tuple[jax.Device, ...]:
+    local = jax.local_devices()
+    if devices is None:
+        return tuple(local)
+    if isinstance(devices, int):
+        if not 1 <= devices <= len(local):
+            raise ValueError(f"devices must be between 1 and {len(local)}, got {devices}; this process sees {local}")
+        return tuple(local[:devices])
+    if not devices:
+        raise ValueError("devices must name at least one device, got none; leave it out to take all local ones")
+    return tuple(devices)
+
+
+def _working_dtype(array: np.ndarray) -> np.ndarray:
+    return array.astype(jnp.result_type(float) if array.dtype.kind == "f" else jnp.result_type(int))
+
+
+# One cell ----------------------------------------------------------------------------------------------------------------
+
+
+class _Cell(NamedTuple):
+    """The traced program of one cell."""
+
+    arguments: tuple[tuple[str, Any], ...]  # name and dtype, in the order of the axes
+    program: Callable[..., list[Any]]  # scalars -> outputs
+    outputs: dict[str, jax.ShapeDtypeStruct]
+
+    def __hash__(self) -> int:
+        return id(self.program)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Cell) and self.program is other.program
+
+
+@functools.lru_cache(maxsize=64)
+def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], x64: bool) -> _Cell:
+    """Trace the point once, on scalars. Everything later works on the traced program, whatever the shape of the grid."""
+
+    def checked(**scalars: Any) -> dict[str, Any]:
+        outputs = point(**scalars)
+        if not isinstance(outputs, dict) or not outputs:
+            raise ValueError(f"point must return a dict of arrays, got {outputs!r}; return e.g. {{'loss': loss}}")
+        for name, output in outputs.items():
+            if not isinstance(name, str) or not isinstance(output, jax.Array | np.ndarray | np.generic | int | float):
+                raise ValueError(
+                    f"point must return a dict of arrays, got {type(output).__name__} under {name!r}; "
+                    "return scalars or arrays of fixed shape under string names"
+                )
+        return {name: jnp.asarray(output) for name, output in outputs.items()}
+
+    scalars = {name: jax.ShapeDtypeStruct((), dtype) for name, dtype in arguments}
+    jaxpr, outputs = jax.make_jaxpr(checked, return_shape=True)(**scalars)
+    run = jaxpr_as_fun(jaxpr)
+    in_order = sorted(scalars)  # the traced program takes its arguments, as it gives its outputs, by sorted name
+
+    def program(*values: Any) -> list[Any]:
+        by_name = dict(zip(scalars, values, strict=True))
+        return run(*(by_name[name] for name in in_order))
+
+    return _Cell(arguments, program, dict(sorted(outputs.items())))
+
+
+# Chunks ------------------------------------------------------------------------------------------------------------------
+
+
+class _Program:
+    """A compiled chunk: a box of cells on some devices."""
+
+    def __init__(self, executable: Any, box: tuple[int, ...], shardings: list[NamedSharding], seconds: float) -> None:
+        self.executable = executable
+        self.box = box
+        self.shardings = shardings
+        self.seconds = seconds
+
+    def take_compile_seconds(self) -> float:
+        """What compiling took, to the first who asks: a later sweep with the same program did not compile."""
+        seconds, self.seconds = self.seconds, 0.0
+        return seconds
+
+    def peak_bytes(self) -> int:
+        """Memory of one run on one device, by the compiler's own account."""
+        stats = self.executable.memory_analysis()
+        return stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes if stats else 0
+
+
+def _compile_to_fit(
+    cell: _Cell, shape: tuple[int, ...], limit: int, devices: tuple[jax.Device, ...], may_shrink: bool
+) -> _Program:
+    """Compile chunks of at most `limit` cells, fewer where the memory asks for it."""
+    while True:
+        program = _compile(cell, _box(shape, limit, len(devices)), devices)
+        budget = _memory(devices[0]) * MEMORY_SHARE
+        if not may_shrink or limit == 1 or program.peak_bytes() <= budget:
+            return program
+        cells = math.prod(program.box)
+        limit = max(1, min(cells // 2, int(0.8 * cells * budget / program.peak_bytes())))
+
+
+def _box(shape: tuple[int, ...], limit: int, num_devices: int) -> tuple[int, ...]:
+    """Shape of a chunk of at most `limit` cells: last axes whole, one cut into equal parts, the first ones singly.
+
+    On several devices the longest side is rounded up to a multiple of their number.
+    """
+    box: list[int] = []
+    room = limit
+    for n in reversed(shape):
+        parts = math.ceil(n / max(1, min(n, room)))
+        box.insert(0, math.ceil(n / parts))
+        room //= box[0]
+    if num_devices > 1:
+        longest = _split_axis(box)
+        box[longest] = math.ceil(box[longest] / num_devices) * num_devices
+    return tuple(box)
+
+
+def _split_axis(box: Sequence[int]) -> int:
+    return max(range(len(box)), key=lambda i: box[i])
+
+
+def _memory(device: jax.Device) -> float:
+    """Bytes a device can still give; for the host, its physical memory shared by its devices."""
+    stats = device.memory_stats()
+    if stats and "bytes_limit" in stats:
+        return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / jax.local_device_count()
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        return 4 * 2**30
+
+
+@functools.lru_cache(maxsize=64)
+def _compile(cell: _Cell, box: tuple[int, ...], devices: tuple[jax.Device, ...]) -> _Program:
+    """The only `jit` of the package: nested `vmap` over the box, split over the devices along its longest side."""
+    grid = cell.program
+    rank = len(box)
+    for i in reversed(range(rank)):
+        grid = jax.vmap(grid, in_axes=tuple(0 if j == i else None for j in range(rank)))
+
+    # An explicit split: each device runs its part with no word to the others, where automatic sharding may choose else.
+    mesh = Mesh(np.array(devices), ("devices",))
+    split = _split_axis(box)
+    in_specs = tuple(PartitionSpec("devices") if i == split else PartitionSpec() for i in range(rank))
+    out_spec = PartitionSpec(*("devices" if i == split else None for i in range(rank)))
+    if len(devices) > 1:
+        grid = jax.shard_map(grid, mesh=mesh, in_specs=in_specs, out_specs=out_spec, check_vma=False)
+
+    shardings = [NamedSharding(mesh, spec) for spec in in_specs]
+    arguments = [
+        jax.ShapeDtypeStruct((side,), dtype, sharding=sharding)
+        for side, (_, dtype), sharding in zip(box, cell.arguments, shardings, strict=True)
+    ]
+    begin = time.perf_counter()
+    executable = jax.jit(grid).lower(*arguments).compile()
+    return _Program(executable, box, shardings, time.perf_counter() - begin)
+
+
+def _run(
+    program: _Program, values: list[np.ndarray], shape: tuple[int, ...], cell: _Cell, progress: bool
+) -> dict[str, np.ndarray]:
+    """Run chunk after chunk and put each into its place."""
+    data = {name: np.empty(shape + out.shape, out.dtype) for name, out in cell.outputs.items()}
+    corners = list(itertools.product(*(range(0, n, b) for n, b in zip(shape, program.box, strict=True))))
+    with _progress_bar(math.prod(shape), progress) as advance:
+        for corner in corners:
+            place = tuple(slice(c, min(c + b, n)) for c, b, n in zip(corner, program.box, shape, strict=True))
+            sides = [s.stop - s.start for s in place]
+            arguments = [
+                jax.device_put(np.pad(value[s], (0, b - side), mode="edge"), sharding)
+                for value, s, side, b, sharding in zip(values, place, sides, program.box, program.shardings, strict=True)
+            ]
+            outputs = jax.device_get(program.executable(*arguments))
+            for name, output in zip(cell.outputs, outputs, strict=True):
+                data[name][place] = output[tuple(slice(side) for side in sides)]
+            advance(math.prod(sides))
+    return data
+
+
+class _progress_bar:
+    """A bar of cells on the terminal, or nothing."""
+
+    def __init__(self, total: int, show: bool) -> None:
+        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("cells"), TimeElapsedColumn(), TimeRemainingColumn())
+        self.bar = Progress(*columns, disable=not show)
+        self.task = self.bar.add_task("sweep", total=total)
+
+    def __enter__(self) -> Callable[[int], None]:
+        self.bar.start()
+        return lambda cells: self.bar.advance(self.task, cells)
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()

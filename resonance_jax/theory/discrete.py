@@ -1,0 +1,74 @@
+"""The exact counterpart of the ODE: SGDm with the expected gradient, step by step over one period."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax import checks, entrywise, logscale
+from resonance_jax.logscale import Scaled
+from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
+
+
+def whole_steps(period: Any) -> Array:
+    """The period as a whole number of steps; a traced one is rounded to the nearest."""
+    rounded = jnp.round(jnp.asarray(period))
+    if checks.is_concrete(period):
+        tolerance = 4 * float(jnp.finfo(jnp.result_type(float)).eps)
+        if not (np.isfinite(period) and np.abs(period - rounded) <= tolerance * rounded):
+            raise ValueError(
+                f"the discrete monodromy needs a period of a whole number of steps, got {float(period):.7g}; "
+                f"take f = 1/T for a whole T, or the continuous monodromy"
+            )
+    return rounded.astype(jnp.int32)
+
+
+def product(B: GradientMatrix, num_steps: Array, mu: Array, eta: Array) -> Scaled:
+    """M_{N-1} ... M_1 M_0 for the N steps of a period, entries in nested tuples."""
+    n = jax.eval_shape(B, mu).shape[0]
+    d_phase = 1 / num_steps.astype(mu.dtype)
+
+    def step(k: Array, matrix: Scaled) -> Scaled:
+        error, velocity = matrix.mantissa  # upper and lower half of the product, (n, 2n) each
+        pull = entrywise.matmul(entrywise.matrix(B(k.astype(mu.dtype) * d_phase)), error)
+        velocity = jax.tree.map(lambda v, p: mu * v - eta * p, velocity, pull)
+        error = jax.tree.map(jnp.add, error, velocity)
+        return logscale.normalize(Scaled((error, velocity), matrix.exponent))
+
+    identity = entrywise.matrix(jnp.eye(2 * n, dtype=mu.dtype))
+    matrix = jax.lax.fori_loop(0, num_steps, step, Scaled((identity[:n], identity[n:]), jnp.int32(0)))
+    return Scaled(matrix.mantissa[0] + matrix.mantissa[1], matrix.exponent)
+
+
+def discrete_monodromy(
+    shift: Shift,
+    *,
+    mu: ArrayLike,
+    eta: ArrayLike,
+    input_variance: ArrayLike = 1.0,
+    loss_factor: ArrayLike = 2.0,
+    bias: bool = True,
+) -> Array:
+    """What one period of SGDm with the expected gradient does to xi = (theta - theta*, v), exactly.
+
+        xi_{k+1} = M_k xi_k,    M_k = [[I - eta B_k, mu I], [-eta B_k, mu I]]
+
+    Args:
+        shift: a periodic shift whose period is a whole number of steps.
+        Others: as `monodromy`.
+
+    Returns:
+        (2n, 2n) for n weights.
+
+    >>> import resonance_jax as rj
+    >>> M = discrete_monodromy(rj.shifts.sinusoid(0.05), mu=0.9, eta=0.01)
+    >>> float((jnp.log(jnp.linalg.det(M)) / jnp.log(0.9)).round(3))  # det = mu^(n N)
+    40.0
+    """
+    B = gradient_matrix(shift, input_variance=input_variance, loss_factor=loss_factor, bias=bias)
+    matrix = product(B, whole_steps(shift.period), *optimizer(mu, eta))
+    return entrywise.to_array(logscale.shift_by(matrix.mantissa, matrix.exponent))

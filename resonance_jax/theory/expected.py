@@ -1,0 +1,39 @@
+"""The expected gradient along one period of a shift: what both forms of the theory start from."""
+
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax import checks
+from resonance_jax.problems.linear_regression import expected_gradient_matrix
+from resonance_jax.shifts.base import Shift
+
+GradientMatrix = Callable[[Array], Array]  # phase in [0, 1) -> B, (n, n)
+
+
+def gradient_matrix(
+    shift: Shift, *, input_variance: ArrayLike = 1.0, loss_factor: ArrayLike = 2.0, bias: bool = True
+) -> GradientMatrix:
+    """B as a function of the phase of a periodic shift."""
+    if shift.period is None or shift.profile is None:
+        raise ValueError("theory needs a periodic shift, got one without a period; take sinusoid or another periodic one")
+    checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")
+    checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
+    profile = shift.profile
+
+    def B(phase: Array) -> Array:
+        return expected_gradient_matrix(
+            profile(phase), input_variance=input_variance, loss_factor=loss_factor, bias=bias
+        )
+
+    return B
+
+
+def optimizer(mu: ArrayLike, eta: ArrayLike) -> tuple[Array, Array]:
+    """mu and eta as checked arrays of the working precision."""
+    checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
+    checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
+    dtype = jnp.result_type(float)
+    return jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)

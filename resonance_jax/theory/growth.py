@@ -1,0 +1,72 @@
+"""Growth of the mean: log rho of the monodromy matrix, per optimizer step."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax.shifts.base import Shift
+from resonance_jax.spectral import log_spectral_radius
+from resonance_jax.theory.continuous import flow
+from resonance_jax.theory.discrete import product, whole_steps
+from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
+
+NUM_PHASES = 512  # of the mean over a period that lasts forever
+
+
+def growth_rate(
+    shift: Shift,
+    *,
+    mu: ArrayLike,
+    eta: ArrayLike,
+    input_variance: ArrayLike = 1.0,
+    loss_factor: ArrayLike = 2.0,
+    bias: bool = True,
+    num_steps: int | None = None,
+    discrete: bool = False,
+) -> Array:
+    """log rho / (period in steps): positive where the expected gradient drives the weights away.
+
+    A stability chart is `rj.sweep` of this. At f = 0 it is the limit of long periods.
+
+    Args:
+        discrete: the exact product of one-step matrices instead of the ODE.
+        Others: as `monodromy`.
+
+    Returns:
+        Scalar, finite.
+
+    >>> import resonance_jax as rj
+    >>> rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22), mu=0.99, eta=0.01)
+    >>> bool(rate > 0)  # inside the first tongue
+    True
+    """
+    B = gradient_matrix(shift, input_variance=input_variance, loss_factor=loss_factor, bias=bias)
+    mu, eta = optimizer(mu, eta)
+    standing = jnp.isinf(jnp.asarray(shift.period))
+    period = jnp.where(standing, jnp.ones_like(mu, shape=()), jnp.asarray(shift.period))  # any finite one where unused
+    if discrete:
+        steps = whole_steps(period)
+        rate = log_spectral_radius(product(B, steps, mu, eta)) / steps.astype(mu.dtype)
+    else:
+        rate = log_spectral_radius(flow(B, period, mu, eta, num_steps)) / period
+    return jnp.where(standing, _slow_rate(B, mu, eta, discrete), rate)
+
+
+def _slow_rate(B: GradientMatrix, mu: Array, eta: Array, discrete: bool) -> Array:
+    """Limit of long periods: at each phase the slowest mode of the frozen system decides; mean over the phases.
+
+    A curvature b, eigenvalue of B, gives modes with  lambda^2 + alpha lambda + b = 0  in ODE time, and
+    z^2 - (1 + mu - eta b) z + mu = 0  per step.
+    """
+    phases = (jnp.arange(NUM_PHASES, dtype=mu.dtype) + 0.5) / NUM_PHASES
+    b = jnp.linalg.eigvalsh(jax.vmap(B)(phases))  # (phases, n); free of mu and eta, so computed once per sweep
+    if discrete:
+        centre = (1 + mu - eta * b) / 2
+        real = jnp.abs(centre) + jnp.sqrt(jnp.maximum(centre**2 - mu, 0))
+        size = jnp.where(centre**2 > mu, real, jnp.sqrt(mu))
+        rates = jnp.log(jnp.maximum(size, jnp.finfo(mu.dtype).tiny))
+    else:
+        half = (1 - mu) / 2  # alpha sqrt(eta) / 2
+        rates = -half + jnp.sqrt(jnp.maximum(half**2 - eta * b, 0))
+    return rates.max(axis=1).mean()
