@@ -34,11 +34,13 @@ def log_spectral_radius(matrix: Array | Scaled) -> Array:
     0.693147
     """
     mantissa, exponent = matrix if isinstance(matrix, Scaled) else (matrix, jnp.int32(0))
-    size = len(mantissa)
-    if not isinstance(mantissa, tuple) and size <= ENTRYWISE_SIZE:
+    small = len(mantissa) <= ENTRYWISE_SIZE
+    if isinstance(mantissa, tuple) and not small:
+        mantissa = entrywise.to_array(mantissa)
+    elif not isinstance(mantissa, tuple) and small:
         mantissa = entrywise.matrix(jnp.asarray(mantissa, jnp.result_type(float)))
+    multiply: Any = entrywise.matmul if small else jnp.matmul
     dtype = jax.tree.leaves(mantissa)[0].dtype
-    multiply: Any = entrywise.matmul if isinstance(mantissa, tuple) else jnp.matmul
     num_squarings = jnp.finfo(dtype).nmant + 5  # 2^-J log(k^m) falls below one rounding
 
     start = logscale.normalize(Scaled(mantissa, exponent))

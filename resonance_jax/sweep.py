@@ -25,7 +25,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from resonance_jax._version import __version__
 
-PROGRESS_CHUNKS = 20  # a bar with fewer stops tells little
+PROGRESS_CHUNKS = 10  # a bar with fewer stops tells little
 MEMORY_SHARE = 0.5  # of what the device has, for one chunk
 
 Point = Callable[..., dict[str, Any]]
@@ -48,7 +48,7 @@ def sweep(
             a default need no axis.
         chunk: largest number of cells that are computed at a time; None takes as many as fit into the memory.
         devices: number of devices or the devices themselves; None takes all local ones.
-        progress: show a bar, on a grid cut into at least 20 chunks.
+        progress: show a bar, on a grid cut into at least 10 chunks.
 
     Returns:
         Dataset with a variable for each entry of the dict, the axes as coordinates, and what was run in the attributes.
@@ -67,21 +67,21 @@ def sweep(
     if chunk is not None and (not isinstance(chunk, int | np.integer) or chunk < 1):
         raise ValueError(f"chunk must be a whole number of cells, at least 1, got {chunk!r}; leave it out to have it chosen")
 
-    values = {name: np.asarray(jnp.asarray(_working_dtype(value))) for name, value in coordinates.items()}
+    values = {name: _working_dtype(value) for name, value in coordinates.items()}
     shape = tuple(len(value) for value in values.values())
-    cell = _trace(point, tuple((name, value.dtype) for name, value in values.items()), jax.config.jax_enable_x64)
-    clash = set(cell.outputs) & set(axes)
-    if clash:
-        raise ValueError(f"point returns {sorted(clash)}, which are axes too; rename the outputs")
+    with _Bar(math.prod(shape), progress) as bar:
+        bar.say("compiling")
+        cell = _trace(point, tuple((name, value.dtype) for name, value in values.items()), jax.config.jax_enable_x64)
+        clash = set(cell.outputs) & set(axes)
+        if clash:
+            raise ValueError(f"point returns {sorted(clash)}, which are axes too; rename the outputs")
+        few = math.ceil(math.prod(shape) / (PROGRESS_CHUNKS if progress else 1))
+        program = _compile_to_fit(cell, shape, chunk or few, chosen, may_shrink=chunk is None)
 
-    limit = math.prod(shape) if chunk is None else int(chunk)
-    if progress and chunk is None:
-        limit = max(1, math.prod(shape) // PROGRESS_CHUNKS)
-    program = _compile_to_fit(cell, shape, limit, chosen, may_shrink=chunk is None)
-
-    begin = time.perf_counter()
-    data = _run(program, list(values.values()), shape, cell, progress)
-    seconds = time.perf_counter() - begin
+        bar.say("running")
+        begin = time.perf_counter()
+        data = _run(program, list(values.values()), shape, cell, bar)
+        seconds = time.perf_counter() - begin
 
     return xr.Dataset(
         {
@@ -97,6 +97,7 @@ def sweep(
             "dtype": str(jnp.result_type(float)),
             "chunk_shape": list(program.box),
             "num_chunks": math.prod(-(-n // b) for n, b in zip(shape, program.box, strict=True)),
+            "peak_bytes": program.peak_bytes(),
             "compile_seconds": round(program.take_compile_seconds(), 3),
             "run_seconds": round(seconds, 6),
         },
@@ -294,37 +295,49 @@ def _compile(cell: _Cell, box: tuple[int, ...], devices: tuple[jax.Device, ...])
 
 
 def _run(
-    program: _Program, values: list[np.ndarray], shape: tuple[int, ...], cell: _Cell, progress: bool
+    program: _Program, values: list[np.ndarray], shape: tuple[int, ...], cell: _Cell, bar: "_Bar"
 ) -> dict[str, np.ndarray]:
     """Run chunk after chunk and put each into its place."""
     data = {name: np.empty(shape + out.shape, out.dtype) for name, out in cell.outputs.items()}
     corners = list(itertools.product(*(range(0, n, b) for n, b in zip(shape, program.box, strict=True))))
-    with _progress_bar(math.prod(shape), progress) as advance:
-        for corner in corners:
-            place = tuple(slice(c, min(c + b, n)) for c, b, n in zip(corner, program.box, shape, strict=True))
-            sides = [s.stop - s.start for s in place]
-            arguments = [
-                jax.device_put(np.pad(value[s], (0, b - side), mode="edge"), sharding)
-                for value, s, side, b, sharding in zip(values, place, sides, program.box, program.shardings, strict=True)
-            ]
-            outputs = jax.device_get(program.executable(*arguments))
-            for name, output in zip(cell.outputs, outputs, strict=True):
-                data[name][place] = output[tuple(slice(side) for side in sides)]
-            advance(math.prod(sides))
+    for corner in corners:
+        place = tuple(slice(c, min(c + b, n)) for c, b, n in zip(corner, program.box, shape, strict=True))
+        sides = [s.stop - s.start for s in place]
+        arguments = [
+            jax.device_put(np.pad(value[s], (0, b - side), mode="edge"), sharding)
+            for value, s, side, b, sharding in zip(values, place, sides, program.box, program.shardings, strict=True)
+        ]
+        outputs = jax.device_get(program.executable(*arguments))
+        for name, output in zip(cell.outputs, outputs, strict=True):
+            data[name][place] = output[tuple(slice(side) for side in sides)]
+        bar.advance(math.prod(sides))
     return data
 
 
-class _progress_bar:
+class _Bar:
     """A bar of cells on the terminal, or nothing."""
 
     def __init__(self, total: int, show: bool) -> None:
-        columns = (BarColumn(), MofNCompleteColumn(), TextColumn("cells"), TimeElapsedColumn(), TimeRemainingColumn())
-        self.bar = Progress(*columns, disable=not show)
-        self.task = self.bar.add_task("sweep", total=total)
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("cells"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self._progress = Progress(*columns, disable=not show)
+        self._task = self._progress.add_task("", total=total)
 
-    def __enter__(self) -> Callable[[int], None]:
-        self.bar.start()
-        return lambda cells: self.bar.advance(self.task, cells)
+    def say(self, what: str) -> None:
+        self._progress.update(self._task, description=what)
+
+    def advance(self, cells: int) -> None:
+        self._progress.advance(self._task, cells)
+
+    def __enter__(self) -> "_Bar":
+        self._progress.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
-        self.bar.stop()
+        self._progress.stop()

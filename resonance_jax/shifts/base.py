@@ -25,7 +25,7 @@ def phase_after(k: Array, f: Array) -> Array:
     """Phase f k mod 1 in [0, 1) after k steps at frequency f, in turns.
 
     The phase is an unsigned integer fraction of a turn, which wraps by itself: no error grows with k, where `f * k` in
-    float32 has lost the phase after 10^5 steps.
+    float32 is off by a thousandth of a turn after 10^6 steps and by a tenth after 10^8.
 
     >>> f = jnp.float32(0.3)
     >>> bool(phase_after(jnp.int32(10**9), f) == (10**9 * int(f * 2**32) % 2**32 >> 8) / 2**24)

@@ -1,0 +1,132 @@
+"""Pictures: heatmaps of distances with the contours of the theory on top."""
+
+from typing import Any
+
+import matplotlib.patheffects as effects
+import matplotlib.pyplot as plt
+import numpy as np
+import xarray as xr
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+REDNESS = LinearSegmentedColormap.from_list("redness", ["#ffffff", "#ff8a70", "#e8200c", "#9c0010"])  # of rho >= 1
+LABELS = {
+    "f": "frequency of the shift $f$ (1 / steps)",
+    "T": "period of the shift $T$ (steps)",
+    "mu": r"momentum $\mu$",
+    "eta": r"step size $\eta$",
+    "log10_distance": r"distance $\Vert\theta_k-\theta^*\Vert$, mean of the last steps",
+    "growth_rate": r"growth rate, $\log\rho$ per step",
+}
+
+
+def heatmap(
+    data: xr.DataArray,
+    *,
+    log_rho: xr.DataArray | None = None,
+    x: str = "f",
+    y: str = "mu",
+    limits: tuple[float, float] | None = None,
+    cmap: str = "cividis",
+    powers_of_ten: bool = True,
+    period_axis: bool = False,
+    title: str | None = None,
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a quantity over two axes of a sweep: dark where it is small, bright where it is large.
+
+    Args:
+        data: two dimensions, `x` and `y`. For distances give their log10; the colour scale is then logarithmic.
+        log_rho: log of the spectral radius over the same axes; contours at rho = 1 (white) and above (redder).
+        x, y: dimensions on the horizontal and vertical axis.
+        limits: of the colour scale; values beyond are drawn in its end colours. None: the range of the data.
+        cmap: the default is even in lightness, so it reads in grey and by the colour-blind.
+        powers_of_ten: label the colour bar 10^value.
+        period_axis: also label the top with the period 1/x.
+        title: above the picture.
+        label: of the colour bar; None: from the name of the data.
+        ax: axes to draw on; None: new ones.
+
+    Returns:
+        The axes.
+
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> grid = xr.DataArray(np.zeros((2, 2)), {"f": [0.0, 0.1], "mu": [0.9, 1.0]}, name="log10_distance")
+    >>> heatmap(grid).get_ylabel()
+    'momentum $\\\\mu$'
+    """
+    missing = {x, y} ^ set(map(str, data.dims))
+    if missing:
+        raise ValueError(
+            f"heatmap draws the two dimensions {x!r} and {y!r}, got {tuple(data.dims)}; "
+            "reduce the others first, e.g. rj.log10_mean(data, 'seed')"
+        )
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+    low, high = limits or (float(data.min()), float(data.max()))
+    mesh = ax.pcolormesh(
+        data[x], data[y], data.transpose(y, x), norm=Normalize(low, high), cmap=cmap, shading="nearest", rasterized=True
+    )
+    ax.set_xlabel(LABELS.get(x, x))
+    ax.set_ylabel(LABELS.get(y, y))
+    if title:
+        ax.set_title(title)
+    _colorbar(mesh, ax, data, (low, high), powers_of_ten, label or LABELS.get(str(data.name), str(data.name)))
+    if log_rho is not None:
+        contours(log_rho, x=x, y=y, ax=ax)
+    if period_axis:
+        _period_axis(ax)
+    return ax
+
+
+def contours(log_rho: xr.DataArray, *, x: str = "f", y: str = "mu", labels: bool = True, ax: Axes) -> Axes:
+    """Contours of the spectral radius: white at rho = 1, redder as rho grows, with the values of rho unless told not to."""
+    rho = np.exp(log_rho.where(np.isfinite(log_rho))).transpose(y, x)
+    highest = float(rho.max())
+    if not float(rho.min()) < 1 < highest:
+        return ax
+    levels = [1.0, *(level for level in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1, highest) if 1 < level < highest)]
+    lines = ax.contour(
+        rho[x],
+        rho[y],
+        rho,
+        levels=levels,
+        colors=REDNESS(np.linspace(0, 1, len(levels))),
+        linewidths=[2.0] + [1.6] * (len(levels) - 1),
+    )
+    lines.set_path_effects([effects.withStroke(linewidth=2.8, foreground="black")])
+    for text in ax.clabel(lines, fmt="%.3g", fontsize=8, colors="white") if labels else []:
+        text.set_path_effects([effects.withStroke(linewidth=2.0, foreground="black")])
+    return ax
+
+
+def _colorbar(
+    mesh: Any, ax: Axes, data: xr.DataArray, limits: tuple[float, float], powers_of_ten: bool, label: str
+) -> None:
+    below, above = float(data.min()) < limits[0], float(data.max()) > limits[1]
+    extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get((below, above), "neither")
+    bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
+    if powers_of_ten:
+        bar.ax.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"$10^{{{value:.0f}}}$"))
+
+
+def _period_axis(ax: Axes) -> None:
+    """The period 1/f along the top, at round numbers of steps."""
+
+    def inverse(values: Any) -> Any:
+        values = np.asarray(values, float)
+        return np.divide(1, values, out=np.full_like(values, 1e9), where=values > 1e-9)
+
+    top = ax.secondary_xaxis("top", functions=(inverse, inverse))
+    low, high = ax.get_xlim()
+    candidates = [d * 10**k for k in range(5) for d in (1, 2, 3, 5)]
+    shown: list[float] = []
+    for period in candidates:
+        if low < 1 / period <= high and all(abs(1 / period - 1 / other) > 0.08 * (high - low) for other in shown):
+            shown.append(period)
+    top.set_xticks(shown, [f"{period:g}" for period in shown])
+    top.minorticks_off()
+    top.set_xlabel(LABELS["T"])

@@ -1,0 +1,33 @@
+"""Statements of the paper beside measured numbers."""
+
+from typing import NamedTuple
+
+SCALES = ("tiny", "quick", "paper")
+
+
+class Claim(NamedTuple):
+    """One statement of the paper about a figure, in our words."""
+
+    statement: str
+    where: str  # in the paper
+    measured: str
+    expected: str  # what counts as agreement
+    holds: bool | None  # None: the statement is ambiguous, see `measured`
+
+    @property
+    def verdict(self) -> str:
+        return {True: "holds", False: "does not hold", None: "ambiguous"}[self.holds]
+
+
+def table(claims: list[Claim]) -> str:
+    """The claims as a Markdown table."""
+    rows = ["| statement | where | measured | expected | verdict |", "| --- | --- | --- | --- | --- |"]
+    rows += [f"| {c.statement} | {c.where} | {c.measured} | {c.expected} | {c.verdict} |" for c in claims]
+    return "\n".join(rows) + "\n"
+
+
+def pick(scale: str, **sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes of one scale."""
+    if scale not in sizes:
+        raise ValueError(f"scale must be one of {', '.join(sizes)}, got {scale!r}; pick one of them")
+    return sizes[scale]

@@ -1,0 +1,25 @@
+"""Strict JAX for every test: no silent promotion of dtypes or ranks. Warnings are errors (pyproject.toml)."""
+
+import jax
+import matplotlib
+import pytest
+
+jax.config.update("jax_num_cpu_devices", 2)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+matplotlib.use("Agg")
+
+
+@pytest.fixture
+def x64():
+    """Float64 for the length of a test."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")

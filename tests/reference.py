@@ -1,0 +1,68 @@
+"""Plain NumPy and SciPy, loops and float64: what the fast code is held against."""
+
+import jax
+import numpy as np
+from scipy.integrate import solve_ivp
+
+
+def draws(key, shift, problem, num_steps):
+    """What a run draws, step by step: augmented inputs (steps, samples, weights), noise (steps, samples), theta_0 - theta*."""
+    weights_key, shift_key, noise_key = jax.random.split(key, 3)
+    theta_star, theta_0 = problem.weights(weights_key)
+    k = np.arange(num_steps, dtype=np.int32)
+    means, _ = shift.means(shift_key, k, shift.init(shift_key))
+    step_keys = jax.vmap(lambda one: jax.random.fold_in(noise_key, one))(k)
+    x, eps = jax.vmap(problem.samples)(step_keys, means)
+    return np.asarray(x, float), np.asarray(eps, float), np.asarray(theta_0 - theta_star, float)
+
+
+def sgdm(x, eps, error, *, mu, eta, tail, factor=2.0, reduction="mean"):
+    """SGDm on the drawn samples. Returns log10 of the mean distance of the last steps, and the growth rate."""
+    velocity = np.zeros_like(error)
+    start = np.log(np.linalg.norm(error))
+    distances = []
+    for x_k, eps_k in zip(x, eps, strict=True):
+        residual = x_k @ error - eps_k
+        per_sample = factor * residual[:, None] * x_k
+        gradient = per_sample.mean(0) if reduction == "mean" else per_sample.sum(0)
+        velocity = mu * velocity - eta * gradient
+        error = error + velocity
+        distances.append(np.linalg.norm(error))
+    end = np.log(np.linalg.norm(np.concatenate([error, velocity])))
+    return np.log10(np.mean(distances[-tail:])), (end - start) / len(x)
+
+
+def gradient_matrix(m, variance=1.0, factor=2.0):
+    """B of one input with a bias weight, entry by entry."""
+    return factor * np.array([[variance + m * m, m], [m, 1.0]])
+
+
+def log_rho_of_ode(f, mu, eta, amplitude=0.5):
+    """log rho of the monodromy matrix of the sinusoid by DOP853 at rtol 1e-12, rescaled between pieces of the period."""
+    alpha, period = (1 - mu) / np.sqrt(eta), np.sqrt(eta) / f
+
+    def derivative(t, flat):
+        psi = flat.reshape(4, 4)
+        B = gradient_matrix(amplitude * np.sin(2 * np.pi * t / period))
+        return np.concatenate([psi[2:], -B @ psi[:2] - alpha * psi[2:]]).ravel()
+
+    psi, log_scale = np.eye(4), 0.0
+    pieces = max(1, int(np.ceil(alpha * period / 30)))
+    for i in range(pieces):
+        span = (i * period / pieces, (i + 1) * period / pieces)
+        solution = solve_ivp(derivative, span, psi.ravel(), method="DOP853", rtol=1e-12, atol=1e-30)
+        psi = solution.y[:, -1].reshape(4, 4)
+        log_scale += np.log(np.abs(psi).max())
+        psi = psi / np.abs(psi).max()
+    return log_scale + np.log(np.abs(np.linalg.eigvals(psi)).max())
+
+
+def discrete_product(T, mu, eta, amplitude=0.5):
+    """Product of the one-step matrices over a period of T steps."""
+    product = np.eye(4)
+    for k in range(T):
+        B = gradient_matrix(amplitude * np.sin(2 * np.pi * k / T))
+        identity = np.eye(2)
+        step = np.block([[identity - eta * B, mu * identity], [-eta * B, mu * identity]])
+        product = step @ product
+    return product

@@ -1,0 +1,186 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy.special import mathieu_a, mathieu_b
+
+import resonance_jax as rj
+from resonance_jax.spectral import log_spectral_radius
+from tests import reference
+
+ETAS = (0.01, 0.005, 0.001)
+
+
+@jax.jit
+def log_rho(f, mu, eta):
+    return rj.theory.growth_rate(rj.shifts.sinusoid(f), mu=mu, eta=eta) / f
+
+
+def matrix(scaled):
+    from resonance_jax import entrywise
+
+    return np.asarray(entrywise.to_array(scaled.mantissa), float) * 2.0 ** int(scaled.exponent)
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_log_rho_against_scipy_in_float64(x64, eta):
+    rng = np.random.default_rng(int(1 / eta))
+    cells = [(20, 0.0), (20, 0.999), (2000, 0.0), (2000, 0.75), (2000, 0.999), (22, 0.97), (45, 0.995)]
+    cells += [(20 * 100 ** rng.uniform(), rng.uniform(0, 0.999)) for _ in range(15)]
+    for T, mu in cells:
+        assert float(log_rho(1 / T, mu, eta)) == pytest.approx(reference.log_rho_of_ode(1 / T, mu, eta), abs=1e-6), (T, mu)
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_log_rho_against_scipy_in_float32(eta):
+    for f in np.linspace(0.005, 0.05, 7):
+        for mu in (0.95, 0.966, 0.98, 0.999):
+            ours = float(log_rho(np.float32(f), np.float32(mu), np.float32(eta)))
+            assert ours == pytest.approx(reference.log_rho_of_ode(f, mu, eta), abs=1e-4), (f, mu)
+
+
+def test_float32_against_float64_on_the_whole_heatmap():
+    """1e-4 everywhere but at the edges of the tongues, where rho is not smooth: there a rounding costs its square root."""
+
+    def point(f, mu):
+        return {"log_rho": log_rho(f, mu, jnp.asarray(0.01, f.dtype))}
+
+    axes = dict(f=np.linspace(0.005, 0.05, 60).astype(np.float32), mu=np.linspace(0.95, 0.999, 60).astype(np.float32))
+    single = rj.sweep(point, axes).log_rho
+    with jax.enable_x64(True):
+        double = rj.sweep(point, axes).log_rho
+    error = np.abs(single - double).values
+    assert (error < 1e-4).mean() > 0.999
+    assert error.max() < 1e-3
+
+
+def test_order_of_convergence_is_four(x64):
+    shift = rj.shifts.sinusoid(1 / 22)
+    exact = rj.theory.monodromy(shift, mu=0.97, eta=0.01, num_steps=4096)
+    errors = [
+        np.abs(rj.theory.monodromy(shift, mu=0.97, eta=0.01, num_steps=n) - exact).max() for n in (32, 64, 128, 256)
+    ]
+    orders = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert np.all(np.abs(orders - 4) < 0.2), orders
+
+
+@pytest.mark.parametrize(("T", "mu"), [(20, 0.95), (45, 0.99), (130, 0.9)])
+def test_liouville(x64, T, mu):
+    """det psi(T) = exp(-n alpha T)."""
+    psi = rj.theory.monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=0.01)
+    expected = -2 * (1 - mu) * T  # alpha T in ODE time is (1 - mu) times the period in steps
+    assert float(jnp.linalg.slogdet(psi)[1]) == pytest.approx(expected, abs=1e-7)
+
+
+def test_depends_on_alpha_and_omega_only(x64):
+    """Step size a quarter: sqrt(eta) halves, so 1 - mu and f halve at equal alpha and Omega."""
+    for mu, f in ((0.96, 0.045), (0.6, 0.01)):
+        assert float(log_rho(f, mu, 0.01)) == pytest.approx(float(log_rho(f / 2, 1 - (1 - mu) / 2, 0.0025)), abs=1e-7)
+
+
+def test_half_period_symmetry(x64):
+    """psi(T) = (S psi(T/2))^2, because half a period later the mean has changed its sign."""
+    shift, mu, eta, T = rj.shifts.sinusoid(1 / 22), 0.97, 0.01, 22
+    B = rj.theory.gradient_matrix(shift)
+    half = rj.theory.integrate(
+        lambda phase: B(phase / 2), alpha=jnp.array((1 - mu) / 0.1), duration=jnp.array(T / 2 * 0.1), num_steps=512
+    )
+    S = np.diag([1, -1, 1, -1])
+    psi = rj.theory.monodromy(shift, mu=mu, eta=eta, num_steps=1024)
+    assert np.allclose((S @ matrix(half)) @ (S @ matrix(half)), psi, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("mu", [0.9, 0.95, 0.99])
+def test_without_resonance_half_the_damping_decides(x64, mu):
+    shift = rj.shifts.sinusoid(1 / 33)
+    assert float(rj.theory.growth_rate(shift, mu=mu, eta=0.01)) == pytest.approx(-(1 - mu) / 2, abs=1e-8)
+    assert float(rj.theory.growth_rate(shift, mu=mu, eta=0.01, discrete=True)) == pytest.approx(np.log(mu) / 2, abs=1e-10)
+
+
+@pytest.mark.parametrize("q", [0.5, 2.0, 5.0])
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_mathieu(x64, q, order):
+    """y'' + (a - 2q cos 2t) y = 0 has a periodic solution, psi(pi) a trace of +-2, at a = a_m(q) and b_m(q) only."""
+
+    def trace(a):
+        psi = rj.theory.integrate(
+            lambda phase: jnp.reshape(a - 2 * q * jnp.cos(2 * jnp.pi * phase), (1, 1)),
+            alpha=jnp.array(0.0),
+            duration=jnp.array(np.pi),
+            num_steps=2048,
+        )
+        return np.trace(matrix(psi))
+
+    sign = 1 if order % 2 == 0 else -1
+    edges = mathieu_b(order, q), mathieu_a(order, q)
+    for edge in edges:
+        assert trace(edge) == pytest.approx(2 * sign, abs=1e-8)
+    assert sign * trace(np.mean(edges)) > 2  # inside the tongue
+
+
+@pytest.mark.parametrize(("T", "mu", "eta"), [(20, 0.95, 0.01), (45, 0.999, 0.01), (60, 0.5, 0.005)])
+def test_discrete_monodromy_against_numpy(x64, T, mu, eta):
+    ours = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=eta)
+    theirs = reference.discrete_product(T, mu, eta)
+    assert np.allclose(ours, theirs, rtol=1e-11, atol=1e-12 * np.abs(theirs).max())
+    expected = np.log(np.abs(np.linalg.eigvals(theirs)).max())
+    assert float(log_spectral_radius(ours)) == pytest.approx(expected, abs=1e-10)
+    rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / T), mu=mu, eta=eta, discrete=True)
+    assert float(rate) == pytest.approx(expected / T, abs=1e-11)
+
+
+@pytest.mark.parametrize(("T", "mu"), [(20, 0.95), (31, 0.98), (45, 0.999)])
+def test_determinant_of_the_discrete_monodromy(x64, T, mu):
+    M = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=0.01)
+    assert float(jnp.linalg.det(M)) == pytest.approx(mu ** (2 * T), abs=1e-12)
+
+
+def test_continuous_is_the_limit_of_discrete(x64):
+    """Step size to 0 at fixed alpha and Omega: the rate per ODE time differs by O(sqrt(eta))."""
+    differences = []
+    for scale in (1, 2, 4, 8):
+        eta, mu, T = 0.01 / scale**2, 1 - 0.03 / scale, 22 * scale
+        shift = rj.shifts.sinusoid(1 / T)
+        rates = [rj.theory.growth_rate(shift, mu=mu, eta=eta, discrete=discrete) for discrete in (False, True)]
+        differences.append(abs(float(rates[0] - rates[1])) * scale)
+    assert np.all(np.diff(np.log2(differences)) < -0.8), differences
+
+
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize("mu", [0.0, 0.5, 0.75, 0.9])
+def test_rate_at_zero_frequency_is_the_limit(x64, mu, discrete):
+    def rate(f):
+        return float(rj.theory.growth_rate(rj.shifts.sinusoid(f), mu=mu, eta=0.01, discrete=discrete))
+
+    limit = rate(0.0)
+    near, nearer = abs(rate(1 / 2000) - limit), abs(rate(1 / 8000) - limit)
+    assert nearer < 1e-3
+    assert nearer < max(0.5 * near, 1e-8)  # measured: it falls as T^-0.8 where a mode is overdamped, else it is 0
+
+
+def test_long_strongly_damped_periods_stay_finite():
+    rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 2000), mu=0.75, eta=0.01)  # psi is of order 1e-84
+    assert float(rate) == pytest.approx(reference.log_rho_of_ode(1 / 2000, 0.75, 0.01) / 2000, abs=2e-5)
+
+
+def test_three_inputs_along_one_direction_are_one_input(x64):
+    """Rotating the inputs changes nothing: a mean along (1, 1, 1)/sqrt(3) grows as one input of that amplitude does."""
+    one = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22), mu=0.99, eta=0.01)
+    three = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22, amplitude=[0.5 / np.sqrt(3)] * 3), mu=0.99, eta=0.01)
+    assert float(three) == pytest.approx(float(one), abs=1e-9)
+
+
+def test_bad_input():
+    sinusoid = rj.shifts.sinusoid
+    with pytest.raises(ValueError, match=r"whole number of steps, got 22.22222; take f = 1/T"):
+        rj.theory.discrete_monodromy(sinusoid(0.045), mu=0.9, eta=0.01)
+    with pytest.raises(ValueError, match=r"stands still has no period, got f = 0; ask growth_rate"):
+        rj.theory.monodromy(sinusoid(0.0), mu=0.9, eta=0.01)
+    with pytest.raises(ValueError, match=r"mu must lie in \[0, 1\], got 1.5; momentum is"):
+        rj.theory.growth_rate(sinusoid(0.1), mu=1.5, eta=0.01)
+    with pytest.raises(ValueError, match=r"eta must lie in \(0, inf\], got 0.0; give a positive step size"):
+        rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.0)
+    with pytest.raises(ValueError, match=r"num_steps must be a whole number of at least 1, got 0; leave it out"):
+        rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, num_steps=0)
+    with pytest.raises(ValueError, match=r"needs a periodic shift, got one without a period; take sinusoid"):
+        rj.theory.growth_rate(sinusoid(0.1)._replace(period=None), mu=0.5, eta=0.1)
