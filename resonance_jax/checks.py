@@ -5,12 +5,12 @@ A tracer has no value to look at and passes; what a sweep puts on its axes is th
 
 from typing import Any
 
-import jax
 import numpy as np
+from jax.core import Tracer
 
 
 def is_concrete(value: Any) -> bool:
-    return not isinstance(value, jax.core.Tracer)
+    return not isinstance(value, Tracer)
 
 
 def between(name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False) -> None:

@@ -74,7 +74,9 @@ def add(a: Scaled, b: Scaled) -> Scaled:
         jnp.where(peak(b.mantissa) > 0, b.exponent, ZERO_EXPONENT),
     )
     exponent = jnp.where(exponent == ZERO_EXPONENT, a.exponent, exponent)
-    total = jax.tree.map(jnp.add, shift_by(a.mantissa, a.exponent - exponent), shift_by(b.mantissa, b.exponent - exponent))
+    total = jax.tree.map(
+        jnp.add, shift_by(a.mantissa, a.exponent - exponent), shift_by(b.mantissa, b.exponent - exponent)
+    )
     return Scaled(total, exponent)
 
 
@@ -86,7 +88,7 @@ def norm(tree: Any) -> Array:
 
 
 def log(value: Scaled) -> Array:
-    """Natural logarithm of a scaled number >= 0. Exact zero reads as the smallest normal mantissa: finite, very small."""
+    """Natural logarithm of a scaled number >= 0. Exact zero reads as the smallest normal mantissa: finite, tiny."""
     mantissa = jnp.maximum(value.mantissa, jnp.finfo(value.mantissa.dtype).tiny)
     return value.exponent.astype(mantissa.dtype) * np.log(2) + jnp.log(mantissa)
 

@@ -13,7 +13,7 @@ from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-BLOCK = 25  # steps between two rescalings; divides the usual round numbers of steps
+BLOCKS = range(32, 15, -1)  # steps between two rescalings: a few dozen, the most that divide the run
 
 
 class _Run(NamedTuple):
@@ -37,9 +37,9 @@ def oscillate(
 
         v_{k+1} = mu v_k - eta (B_k e_k - b_k),    e_{k+1} = e_k + v_{k+1},    v_0 = 0
 
-    with B_k, b_k from the samples drawn at step k. The draws depend on the key alone, not on mu, eta or the shift: cells
-    of a sweep with the same seed see the same noise (`cell_key` gives each its own). The state is rescaled by exact
-    powers of two on the way, so a run may diverge or converge without limit.
+    with B_k, b_k from the samples drawn at step k. The draws depend on the key alone, not on mu, eta or the shift:
+    cells of a sweep with the same seed see the same noise (`cell_key` gives each its own). The state is rescaled by
+    exact powers of two on the way, so a run may diverge or converge without limit.
 
     Args:
         key: typed key of the run, `jax.random.key(seed)`.
@@ -53,7 +53,7 @@ def oscillate(
     Returns:
         `log10_distance`: log10 of the mean of ||theta_k - theta*|| over the last `tail` steps.
         `growth_rate`: growth of log ||(theta - theta*, v)|| per step, mean over the run.
-        Both finite for every run; an error of exactly 0 reads as one of the smallest normal float.
+        Both finite for every run; an error of exactly 0 reads as a tiny number.
 
     Raises:
         ValueError: a value out of its range, or a shift that does not fit the problem.
@@ -83,8 +83,8 @@ def oscillate(
         largest_kick = logscale.ZERO_EXPONENT if b is None else logscale.exponent_of(logscale.peak(eta * b))
         start, exponent = logscale.normalize(run.phase_space, at_least=largest_kick)
 
-        # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B, which
-        # is 1 unless eta is absurdly large, keeps the growth of a block below 2^(2 length) for every eta.
+        # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
+        # which is 1 unless eta is absurdly large, keeps the growth of a block below 2^(2 length) for every eta.
         steepest = jnp.max(sum(B[i][i] for i in range(problem.num_weights)))
         growth = logscale.exponent_of(1 + eta * steepest)
         shrink = logscale.power_of_two(-growth, dtype)
@@ -118,10 +118,14 @@ def oscillate(
         return _Run(Scaled((error, velocity), exponent), shift_state, total, run.k + length)
 
     def phase(run: _Run, length: int, measure: bool) -> _Run:
-        num_blocks, rest = divmod(length, BLOCK)
+        if length == 0:
+            return run
+        fitting = [block for block in (length, *BLOCKS) if block <= BLOCKS[0] and length % block == 0]
+        block = fitting[0] if fitting else BLOCKS[0]
+        num_blocks, rest = divmod(length, block)
         if rest:
             run = advance(run, rest, measure)
-        return jax.lax.fori_loop(0, num_blocks, lambda _, run: advance(run, BLOCK, measure), run)
+        return jax.lax.fori_loop(0, num_blocks, lambda _, run: advance(run, block, measure), run)
 
     theta_star, theta_0 = problem.weights(weights_key)
     error = entrywise.vector(theta_0 - theta_star)
@@ -148,6 +152,6 @@ def _check(key: Array, shift: Shift, problem: LinearRegression, mu: Any, eta: An
     means, _ = jax.eval_shape(shift.means, key, jax.ShapeDtypeStruct((1,), jnp.int32), jax.eval_shape(shift.init, key))
     if means.shape[1] not in (1, problem.dim):
         raise ValueError(
-            f"the shift moves {means.shape[1]} inputs but the problem has dim={problem.dim}; give both the same number, "
-            "or a shift of one input, which moves all alike"
+            f"the shift moves {means.shape[1]} inputs but the problem has dim={problem.dim}; give both the same "
+            "number, or a shift of one input, which moves all alike"
         )

@@ -82,12 +82,15 @@ def heatmap(
 
 
 def contours(log_rho: xr.DataArray, *, x: str = "f", y: str = "mu", labels: bool = True, ax: Axes) -> Axes:
-    """Contours of the spectral radius: white at rho = 1, redder as rho grows, with the values of rho unless told not to."""
-    rho = np.exp(log_rho.where(np.isfinite(log_rho))).transpose(y, x)
+    """Contours of the spectral radius: white at rho = 1, redder as rho grows, with the values of rho as labels."""
+    rho: xr.DataArray = np.exp(log_rho.where(np.isfinite(log_rho)).transpose(y, x))  # pyright: ignore[reportAssignmentType]
     highest = float(rho.max())
     if not float(rho.min()) < 1 < highest:
         return ax
-    levels = [1.0, *(level for level in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1, highest) if 1 < level < highest)]
+    levels = [
+        1.0,
+        *(level for level in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1, highest) if 1 < level < highest),
+    ]
     lines = ax.contour(
         rho[x],
         rho[y],

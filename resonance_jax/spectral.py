@@ -24,13 +24,13 @@ def log_spectral_radius(matrix: Array | Scaled) -> Array:
         log rho = log 2 (e_0 + e_1/2 + e_2/4 + ...),   M_{j+1} = (2^-e_j M_j)^2,   2^e_j the size of M_j
 
     Args:
-        matrix: array (m, m), or a `Scaled` one (array or nested tuple of entries), for products that do not fit into the
-            floating range.
+        matrix: array (m, m), or a `Scaled` one (array or nested tuple of entries), for products that do not fit into
+            the floating range.
 
     Returns:
         Scalar.
 
-    >>> float(log_spectral_radius(jnp.array([[0.0, 4.0], [-1.0, 0.0]])).round(6))  # eigenvalues +-2i
+    >>> round(float(log_spectral_radius(jnp.array([[0.0, 4.0], [-1.0, 0.0]]))), 6)  # eigenvalues +-2i
     0.693147
     """
     mantissa, exponent = matrix if isinstance(matrix, Scaled) else (matrix, jnp.int32(0))

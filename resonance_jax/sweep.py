@@ -1,12 +1,12 @@
 """The engine: a sweep is `vmap` with labels.
 
-The point is traced once, to the program of a single cell. `vmap`, one axis after another, makes the grid of it, so what
-does not depend on an axis is computed once along it: the draws of a seed are shared by all its cells. One `jit` compiles
-a chunk of the grid, a box of fixed shape; a grid that does not fit runs chunk after chunk, the last ones padded.
+The point is traced once, to the program of a single cell. `vmap`, one axis after another, makes the grid of it, so
+what does not depend on an axis is computed once along it: the draws of a seed are shared by all its cells. One `jit`
+compiles a chunk of the grid, a box of fixed shape; a grid that does not fit runs chunk after chunk, the last ones
+padded.
 """
 
 import functools
-import inspect
 import itertools
 import math
 import os
@@ -20,15 +20,14 @@ import numpy as np
 import xarray as xr
 from jax.extend.core import jaxpr_as_fun
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
-from jax.typing import ArrayLike
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from numpy.typing import ArrayLike
 
 from resonance_jax._version import __version__
+from resonance_jax.axes import Device, Point, check_axes, check_devices, working_dtype
+from resonance_jax.progress import Bar
 
 PROGRESS_CHUNKS = 10  # a bar with fewer stops tells little
 MEMORY_SHARE = 0.5  # of what the device has, for one chunk
-
-Point = Callable[..., dict[str, Any]]
 
 
 def sweep(
@@ -36,14 +35,14 @@ def sweep(
     axes: Mapping[str, ArrayLike],
     *,
     chunk: int | None = None,
-    devices: int | Sequence[jax.Device] | None = None,
+    devices: int | Sequence[Device] | None = None,
     progress: bool = False,
 ) -> xr.Dataset:
     """Evaluate a point on the product of the axes, as one compiled program.
 
     Args:
-        point: pure function of named scalars that returns a dict of scalars or arrays of fixed shape. It is traced, so it
-            may use `jax.numpy` and everything in this package, and its arguments may be used as any hyperparameter.
+        point: pure function of named scalars that returns a dict of scalars or arrays of fixed shape. It is traced: it
+            may use `jax.numpy` and everything in this package, with its arguments as hyperparameters.
         axes: name of an argument -> its values, 1-D. The result has these dimensions, in this order. Arguments with
             a default need no axis.
         chunk: largest number of cells that are computed at a time; None takes as many as fit into the memory.
@@ -62,16 +61,19 @@ def sweep(
     >>> square.product.sel(x=2.0).values.tolist()
     [6.0, 8.0, 10.0]
     """
-    coordinates = _check_axes(point, axes)
-    chosen = _check_devices(devices)
+    coordinates = check_axes(point, axes)
+    chosen = check_devices(devices)
     if chunk is not None and (not isinstance(chunk, int | np.integer) or chunk < 1):
-        raise ValueError(f"chunk must be a whole number of cells, at least 1, got {chunk!r}; leave it out to have it chosen")
+        raise ValueError(
+            f"chunk must be a whole number of cells, at least 1, got {chunk!r}; leave it out to have it chosen"
+        )
 
-    values = {name: _working_dtype(value) for name, value in coordinates.items()}
+    values = {name: working_dtype(value) for name, value in coordinates.items()}
     shape = tuple(len(value) for value in values.values())
-    with _Bar(math.prod(shape), progress) as bar:
+    with Bar(math.prod(shape), progress) as bar:
         bar.say("compiling")
-        cell = _trace(point, tuple((name, value.dtype) for name, value in values.items()), jax.config.jax_enable_x64)
+        arguments = tuple((name, value.dtype) for name, value in values.items())
+        cell = _trace(point, arguments, jnp.result_type(float))
         clash = set(cell.outputs) & set(axes)
         if clash:
             raise ValueError(f"point returns {sorted(clash)}, which are axes too; rename the outputs")
@@ -104,58 +106,7 @@ def sweep(
     )
 
 
-# Checks ------------------------------------------------------------------------------------------------------------------
-
-
-def _check_axes(point: Point, axes: Mapping[str, ArrayLike]) -> dict[str, np.ndarray]:
-    if not callable(point):
-        raise ValueError(f"point must be a function of named scalars, got {point!r}; pass the function, not its result")
-    if not isinstance(axes, Mapping) or not axes:
-        raise ValueError(f"axes must be a dict of at least one name and its values, got {axes!r}; name an argument of point")
-    parameters = inspect.signature(point).parameters.values()
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
-    for name in axes:
-        if name not in named and not takes_any:
-            raise ValueError(f"axis {name!r} is not a parameter of point, which has {named}; rename or remove the axis")
-    for p in parameters:
-        if p.name in named and p.default is p.empty and p.name not in axes:
-            raise ValueError(f"parameter {p.name!r} of point has no axis and no default; add an axis or a default for it")
-    return {name: _check_axis(name, values) for name, values in axes.items()}
-
-
-def _check_axis(name: str, values: ArrayLike) -> np.ndarray:
-    array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"axis {name!r} must be 1-D, got shape {array.shape}; wrap a single value as [value]")
-    if array.size == 0:
-        raise ValueError(f"axis {name!r} must have at least one value, got none; remove it or give it values")
-    if array.dtype.kind not in "iuf":
-        raise ValueError(f"axis {name!r} must hold real numbers, got dtype {array.dtype}; index other things by integers")
-    if not np.isfinite(array).all():
-        bad = array[~np.isfinite(array)][0]
-        raise ValueError(f"axis {name!r} must be finite, got {bad}; drop that value")
-    return array
-
-
-def _check_devices(devices: int | Sequence[jax.Device] | None) -> tuple[jax.Device, ...]:
-    local = jax.local_devices()
-    if devices is None:
-        return tuple(local)
-    if isinstance(devices, int):
-        if not 1 <= devices <= len(local):
-            raise ValueError(f"devices must be between 1 and {len(local)}, got {devices}; this process sees {local}")
-        return tuple(local[:devices])
-    if not devices:
-        raise ValueError("devices must name at least one device, got none; leave it out to take all local ones")
-    return tuple(devices)
-
-
-def _working_dtype(array: np.ndarray) -> np.ndarray:
-    return array.astype(jnp.result_type(float) if array.dtype.kind == "f" else jnp.result_type(int))
-
-
-# One cell ----------------------------------------------------------------------------------------------------------------
+# One cell
 
 
 class _Cell(NamedTuple):
@@ -173,8 +124,11 @@ class _Cell(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], x64: bool) -> _Cell:
-    """Trace the point once, on scalars. Everything later works on the traced program, whatever the shape of the grid."""
+def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any) -> _Cell:
+    """Trace the point once, on scalars. Everything later works on the traced program, whatever the shape of the grid.
+
+    The working precision is part of the key: another one is another program.
+    """
 
     def checked(**scalars: Any) -> dict[str, Any]:
         outputs = point(**scalars)
@@ -200,7 +154,7 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], x64: bool) -> _
     return _Cell(arguments, program, dict(sorted(outputs.items())))
 
 
-# Chunks ------------------------------------------------------------------------------------------------------------------
+# Chunks
 
 
 class _Program:
@@ -224,7 +178,7 @@ class _Program:
 
 
 def _compile_to_fit(
-    cell: _Cell, shape: tuple[int, ...], limit: int, devices: tuple[jax.Device, ...], may_shrink: bool
+    cell: _Cell, shape: tuple[int, ...], limit: int, devices: tuple[Device, ...], may_shrink: bool
 ) -> _Program:
     """Compile chunks of at most `limit` cells, fewer where the memory asks for it."""
     while True:
@@ -257,7 +211,7 @@ def _split_axis(box: Sequence[int]) -> int:
     return max(range(len(box)), key=lambda i: box[i])
 
 
-def _memory(device: jax.Device) -> float:
+def _memory(device: Device) -> float:
     """Bytes a device can still give; for the host, its physical memory shared by its devices."""
     stats = device.memory_stats()
     if stats and "bytes_limit" in stats:
@@ -269,7 +223,7 @@ def _memory(device: jax.Device) -> float:
 
 
 @functools.lru_cache(maxsize=64)
-def _compile(cell: _Cell, box: tuple[int, ...], devices: tuple[jax.Device, ...]) -> _Program:
+def _compile(cell: _Cell, box: tuple[int, ...], devices: tuple[Device, ...]) -> _Program:
     """The only `jit` of the package: nested `vmap` over the box, split over the devices along its longest side."""
     grid = cell.program
     rank = len(box)
@@ -295,7 +249,7 @@ def _compile(cell: _Cell, box: tuple[int, ...], devices: tuple[jax.Device, ...])
 
 
 def _run(
-    program: _Program, values: list[np.ndarray], shape: tuple[int, ...], cell: _Cell, bar: "_Bar"
+    program: _Program, values: list[np.ndarray], shape: tuple[int, ...], cell: _Cell, bar: Bar
 ) -> dict[str, np.ndarray]:
     """Run chunk after chunk and put each into its place."""
     data = {name: np.empty(shape + out.shape, out.dtype) for name, out in cell.outputs.items()}
@@ -312,32 +266,3 @@ def _run(
             data[name][place] = output[tuple(slice(side) for side in sides)]
         bar.advance(math.prod(sides))
     return data
-
-
-class _Bar:
-    """A bar of cells on the terminal, or nothing."""
-
-    def __init__(self, total: int, show: bool) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("cells"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        self._progress = Progress(*columns, disable=not show)
-        self._task = self._progress.add_task("", total=total)
-
-    def say(self, what: str) -> None:
-        self._progress.update(self._task, description=what)
-
-    def advance(self, cells: int) -> None:
-        self._progress.advance(self._task, cells)
-
-    def __enter__(self) -> "_Bar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._progress.stop()

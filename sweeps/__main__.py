@@ -11,7 +11,9 @@ import jax
 
 import sweeps
 
-jax.config.update("jax_num_cpu_devices", min(8, os.cpu_count() or 1))  # one per core: no barrier between cores in a step
+jax.config.update(
+    "jax_num_cpu_devices", min(8, os.cpu_count() or 1)
+)  # one per core: no barrier between cores in a step
 
 import matplotlib  # noqa: E402
 from rich.console import Console  # noqa: E402
@@ -22,7 +24,9 @@ from sweeps.claims import SCALES, Claim, table  # noqa: E402
 
 
 def names() -> list[str]:
-    return [module.name for module in pkgutil.iter_modules(sweeps.__path__) if module.name not in ("__main__", "claims")]
+    return [
+        module.name for module in pkgutil.iter_modules(sweeps.__path__) if module.name not in ("__main__", "claims")
+    ]
 
 
 def show(claims: list[Claim], title: str, console: Console) -> None:

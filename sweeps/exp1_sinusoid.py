@@ -34,7 +34,9 @@ def axes(scale: str) -> dict[str, np.ndarray]:
         scale, tiny=dict(seed=2, f=6, mu=5), quick=dict(seed=10, f=50, mu=50), paper=dict(seed=10, f=100, mu=100)
     )
     return {
-        "f": np.linspace(0, 0.05, size["f"]),  # first, so that chunks cut here: only the first has long periods to integrate
+        "f": np.linspace(
+            0, 0.05, size["f"]
+        ),  # first, so that chunks cut here: only the first has long periods to integrate
         "seed": np.arange(size["seed"]),
         "mu": np.linspace(0.95, 0.999, size["mu"]),
     }

@@ -1,5 +1,7 @@
 """The theory charts of the appendix: growth of the mean over (T, mu) for three step sizes, zoomed in and wide."""
 
+from collections.abc import Sequence
+
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -63,7 +65,7 @@ def figure(data: xr.Dataset) -> Figure:
             rj.plotting.heatmap(part.growth_rate, x="T", powers_of_ten=False, title=title, ax=ax)
             rj.plotting.contours(part.growth_rate * part["T"], x="T", labels=False, ax=ax)
             ax.set_xscale("log")
-            ticks = [T for T in (20, 30, 50, 70, 100, 200, 500, 1000, 2000) if T <= part["T"].max()]
+            ticks = [T for T in (20, 30, 50, 70, 100, 200, 500, 1000, 2000) if part["T"].max() >= T]
             ax.set_xticks(ticks, [str(T) for T in ticks])
             ax.minorticks_off()
         wide = row[1]
@@ -90,7 +92,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
     differ = [int(((zoomed.growth_rate > 0) != (zoomed.discrete_rate > 0)).sel(eta=eta).sum()) for eta in ETAS]
     pixels = zoomed.growth_rate.sel(eta=ETAS[0]).size
 
-    def each(values: list[float], form: str) -> str:
+    def each(values: Sequence[float], form: str) -> str:
         return ", ".join(f"{value:{form}}" for value in values) + " at eta = " + ", ".join(f"{eta:g}" for eta in ETAS)
 
     return [

@@ -6,7 +6,7 @@ from scipy.integrate import solve_ivp
 
 
 def draws(key, shift, problem, num_steps):
-    """What a run draws, step by step: augmented inputs (steps, samples, weights), noise (steps, samples), theta_0 - theta*."""
+    """What a run draws: augmented inputs (steps, samples, weights), noise (steps, samples), theta_0 - theta*."""
     weights_key, shift_key, noise_key = jax.random.split(key, 3)
     theta_star, theta_0 = problem.weights(weights_key)
     k = np.arange(num_steps, dtype=np.int32)
@@ -38,7 +38,7 @@ def gradient_matrix(m, variance=1.0, factor=2.0):
 
 
 def log_rho_of_ode(f, mu, eta, amplitude=0.5):
-    """log rho of the monodromy matrix of the sinusoid by DOP853 at rtol 1e-12, rescaled between pieces of the period."""
+    """log rho of the monodromy matrix of the sinusoid by DOP853 at rtol 1e-12, rescaled between pieces."""
     alpha, period = (1 - mu) / np.sqrt(eta), np.sqrt(eta) / f
 
     def derivative(t, flat):

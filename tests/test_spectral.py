@@ -14,7 +14,9 @@ def reference(matrix):
 
 @pytest.mark.parametrize("size", [1, 2, 4, 6, 7, 12])
 def test_random_matrices(x64, size):
-    matrices = np.random.default_rng(size).normal(size=(30, size, size)) * 10.0 ** np.linspace(-20, 20, 30)[:, None, None]
+    matrices = (
+        np.random.default_rng(size).normal(size=(30, size, size)) * 10.0 ** np.linspace(-20, 20, 30)[:, None, None]
+    )
     ours = jax.vmap(log_spectral_radius)(jnp.asarray(matrices))
     assert np.allclose(ours, [reference(m) for m in matrices], rtol=0, atol=1e-11)
 

@@ -1,3 +1,5 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,9 +13,14 @@ from tests import reference
 ETAS = (0.01, 0.005, 0.001)
 
 
-@jax.jit
+@functools.partial(jax.jit, static_argnames="discrete")
+def growth_rate(f, mu, eta, discrete=False):
+    """One program for all sinusoids."""
+    return rj.theory.growth_rate(rj.shifts.sinusoid(f), mu=mu, eta=eta, discrete=discrete)
+
+
 def log_rho(f, mu, eta):
-    return rj.theory.growth_rate(rj.shifts.sinusoid(f), mu=mu, eta=eta) / f
+    return growth_rate(f, mu, eta) / f
 
 
 def matrix(scaled):
@@ -28,7 +35,10 @@ def test_log_rho_against_scipy_in_float64(x64, eta):
     cells = [(20, 0.0), (20, 0.999), (2000, 0.0), (2000, 0.75), (2000, 0.999), (22, 0.97), (45, 0.995)]
     cells += [(20 * 100 ** rng.uniform(), rng.uniform(0, 0.999)) for _ in range(15)]
     for T, mu in cells:
-        assert float(log_rho(1 / T, mu, eta)) == pytest.approx(reference.log_rho_of_ode(1 / T, mu, eta), abs=1e-6), (T, mu)
+        assert float(log_rho(1 / T, mu, eta)) == pytest.approx(reference.log_rho_of_ode(1 / T, mu, eta), abs=1e-6), (
+            T,
+            mu,
+        )
 
 
 @pytest.mark.parametrize("eta", ETAS)
@@ -40,7 +50,7 @@ def test_log_rho_against_scipy_in_float32(eta):
 
 
 def test_float32_against_float64_on_the_whole_heatmap():
-    """1e-4 everywhere but at the edges of the tongues, where rho is not smooth: there a rounding costs its square root."""
+    """1e-4 but at the edges of the tongues, where rho is not smooth: there a rounding costs its square root."""
 
     def point(f, mu):
         return {"log_rho": log_rho(f, mu, jnp.asarray(0.01, f.dtype))}
@@ -92,9 +102,8 @@ def test_half_period_symmetry(x64):
 
 @pytest.mark.parametrize("mu", [0.9, 0.95, 0.99])
 def test_without_resonance_half_the_damping_decides(x64, mu):
-    shift = rj.shifts.sinusoid(1 / 33)
-    assert float(rj.theory.growth_rate(shift, mu=mu, eta=0.01)) == pytest.approx(-(1 - mu) / 2, abs=1e-8)
-    assert float(rj.theory.growth_rate(shift, mu=mu, eta=0.01, discrete=True)) == pytest.approx(np.log(mu) / 2, abs=1e-10)
+    assert float(growth_rate(1 / 33, mu, 0.01)) == pytest.approx(-(1 - mu) / 2, abs=1e-8)
+    assert float(growth_rate(1 / 33, mu, 0.01, discrete=True)) == pytest.approx(np.log(mu) / 2, abs=1e-10)
 
 
 @pytest.mark.parametrize("q", [0.5, 2.0, 5.0])
@@ -140,8 +149,7 @@ def test_continuous_is_the_limit_of_discrete(x64):
     differences = []
     for scale in (1, 2, 4, 8):
         eta, mu, T = 0.01 / scale**2, 1 - 0.03 / scale, 22 * scale
-        shift = rj.shifts.sinusoid(1 / T)
-        rates = [rj.theory.growth_rate(shift, mu=mu, eta=eta, discrete=discrete) for discrete in (False, True)]
+        rates = [growth_rate(1 / T, mu, eta, discrete=discrete) for discrete in (False, True)]
         differences.append(abs(float(rates[0] - rates[1])) * scale)
     assert np.all(np.diff(np.log2(differences)) < -0.8), differences
 
@@ -150,7 +158,7 @@ def test_continuous_is_the_limit_of_discrete(x64):
 @pytest.mark.parametrize("mu", [0.0, 0.5, 0.75, 0.9])
 def test_rate_at_zero_frequency_is_the_limit(x64, mu, discrete):
     def rate(f):
-        return float(rj.theory.growth_rate(rj.shifts.sinusoid(f), mu=mu, eta=0.01, discrete=discrete))
+        return float(growth_rate(f, mu, 0.01, discrete=discrete))
 
     limit = rate(0.0)
     near, nearer = abs(rate(1 / 2000) - limit), abs(rate(1 / 8000) - limit)

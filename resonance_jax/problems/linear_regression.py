@@ -30,7 +30,9 @@ class LinearRegression(NamedTuple):
     dim: int  # inputs
     num_weights: int  # dim, plus one with a bias
     weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
-    samples: Callable[[Array, Array], tuple[Array, Array]]  # key, mean -> (x, 1) (samples, num_weights), epsilon (samples,)
+    samples: Callable[
+        [Array, Array], tuple[Array, Array]
+    ]  # key, mean -> (x, 1) (samples, num_weights), epsilon (samples,)
     noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of the same draws as `samples`
     gradient: Callable[[NoiseMoments, Array], tuple[Array, Array | None]]  # moments, mean -> B, b
 

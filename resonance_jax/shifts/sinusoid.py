@@ -1,5 +1,7 @@
 """Experiment 1: the mean of the inputs follows a sine."""
 
+from collections.abc import Sequence
+
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -8,7 +10,7 @@ from resonance_jax import checks
 from resonance_jax.shifts.base import Shift, periodic
 
 
-def sinusoid(f: ArrayLike, *, amplitude: ArrayLike = 0.5) -> Shift:
+def sinusoid(f: ArrayLike, *, amplitude: ArrayLike | Sequence[float] = 0.5) -> Shift:
     """Mean  m_k = amplitude * sin(2 pi f k).
 
     Args:
@@ -20,7 +22,7 @@ def sinusoid(f: ArrayLike, *, amplitude: ArrayLike = 0.5) -> Shift:
 
     >>> shift = sinusoid(0.25)
     >>> means, _ = shift.means(None, jnp.arange(4), ())
-    >>> means[:, 0].round(3).tolist()
+    >>> [round(float(mean), 3) + 0 for mean in means[:, 0]]
     [0.0, 0.5, 0.0, -0.5]
     """
     checks.between("f", f, 0, 0.5, "give a frequency in turns per step; a period of T steps is f = 1/T")

@@ -32,8 +32,8 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
         num_steps: RK4 steps, rounded up to a multiple of 16; may be traced.
 
     Returns:
-        psi(T), (2n, 2n) with its entries in nested tuples, rescaled on the way: neither strong damping nor strong growth
-        leaves the floating range.
+        psi(T), (2n, 2n) with its entries in nested tuples, rescaled on the way: neither strong damping nor strong
+        growth leaves the floating range.
     """
     dtype = duration.dtype
     n = jax.eval_shape(B, duration).shape[0]
@@ -119,8 +119,7 @@ def monodromy(
 
     >>> import resonance_jax as rj
     >>> psi = monodromy(rj.shifts.sinusoid(0.05), mu=0.98, eta=0.01)
-    >>> log_det = jnp.log(jnp.linalg.det(psi))  # Liouville: -n alpha T = -2 * 0.2 * 2
-    >>> float(log_det.round(3))
+    >>> round(float(jnp.log(jnp.linalg.det(psi))), 3)  # Liouville: -n alpha T = -2 * 0.2 * 2
     -0.8
     """
     B = gradient_matrix(shift, input_variance=input_variance, loss_factor=loss_factor, bias=bias)

@@ -66,7 +66,7 @@ def discrete_monodromy(
 
     >>> import resonance_jax as rj
     >>> M = discrete_monodromy(rj.shifts.sinusoid(0.05), mu=0.9, eta=0.01)
-    >>> float((jnp.log(jnp.linalg.det(M)) / jnp.log(0.9)).round(3))  # det = mu^(n N)
+    >>> round(float(jnp.log(jnp.linalg.det(M)) / jnp.log(0.9)), 3)  # det = mu^(n N)
     40.0
     """
     B = gradient_matrix(shift, input_variance=input_variance, loss_factor=loss_factor, bias=bias)

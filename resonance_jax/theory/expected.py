@@ -18,7 +18,9 @@ def gradient_matrix(
 ) -> GradientMatrix:
     """B as a function of the phase of a periodic shift."""
     if shift.period is None or shift.profile is None:
-        raise ValueError("theory needs a periodic shift, got one without a period; take sinusoid or another periodic one")
+        raise ValueError(
+            "theory needs a periodic shift, got one without a period; take sinusoid or another periodic one"
+        )
     checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")
     checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
     profile = shift.profile

@@ -1,0 +1,79 @@
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import xarray as xr
+
+import resonance_jax as rj
+from resonance_jax.plotting import REDNESS, contours, heatmap
+
+F, MU = np.linspace(0, 0.05, 20), np.linspace(0.95, 0.999, 15)
+VALLEY = xr.DataArray(
+    np.add.outer(-(((F - 0.03) / 0.01) ** 2), 40 * (MU - 0.97)), {"f": F, "mu": MU}, name="log10_distance"
+)
+
+
+def test_pixels_stand_where_the_data_says():
+    ax = heatmap(VALLEY.transpose("mu", "f"))
+    mesh = ax.collections[0]
+    assert np.array_equal(mesh.get_array(), VALLEY.transpose("mu", "f"))
+    assert ax.get_xlabel().startswith("frequency")
+    assert ax.get_ylabel() == r"momentum $\mu$"
+    assert ax.get_xlim() == pytest.approx((F[0], F[-1]), abs=0.002)
+
+
+def test_colour_scale_is_logarithmic_and_says_what_it_cuts():
+    ax = heatmap(VALLEY, limits=(-5, 0.5))
+    bar = ax.figure.axes[-1]
+    ax.figure.canvas.draw()
+    assert "$10^{-5}$" in [label.get_text() for label in bar.get_yticklabels()]
+    mesh = ax.collections[0]
+    assert (mesh.norm.vmin, mesh.norm.vmax) == (-5, 0.5)
+    assert mesh.colorbar.extend == "both"
+
+
+def test_default_colours_rise_in_lightness():
+    """Readable in grey: luminance is monotone over the colour map."""
+    rgb = plt.get_cmap("cividis")(np.linspace(0, 1, 64))[:, :3]
+    assert np.all(np.diff(rgb @ [0.2126, 0.7152, 0.0722]) > 0)
+
+
+def test_contours_are_white_at_one_and_redder_above():
+    ax = heatmap(VALLEY, log_rho=VALLEY / 3)
+    lines = ax.collections[1]
+    assert lines.levels[0] == 1
+    assert len(lines.levels) >= 3
+    colors = np.asarray(lines.get_edgecolor())[:, :3]
+    assert np.array_equal(colors[0], [1, 1, 1])
+    redness = colors[:, 0] - colors[:, 1:].mean(1)
+    assert np.all(np.diff(redness[: len(lines.levels)]) > 0) or redness[-1] > 0.5
+    assert np.array_equal(REDNESS(0.0)[:3], (1, 1, 1))
+    for path in lines.get_paths()[0].to_polygons(closed_only=False):  # the white line runs where rho = 1
+        rho = np.exp(VALLEY.interp(f=xr.DataArray(path[:, 0]), mu=xr.DataArray(path[:, 1])) / 3)
+        assert np.allclose(rho, 1, atol=0.05)
+
+
+def test_contours_pass_over_infinite_values_and_empty_charts():
+    _, ax = plt.subplots()
+    contours((VALLEY / 3).where(VALLEY.f > 0, -np.inf), ax=ax)
+    assert len(ax.collections) == 1
+    contours(VALLEY * 0 - 1, ax=ax)
+    assert len(ax.collections) == 1
+
+
+def test_period_axis():
+    ax = heatmap(VALLEY, period_axis=True)
+    ax.figure.canvas.draw()
+    top = ax.child_axes[0]
+    assert [label.get_text() for label in top.get_xticklabels()][:3] == ["20", "30", "50"]
+
+
+def test_draws_on_given_axes():
+    _, ax = plt.subplots()
+    assert heatmap(VALLEY, ax=ax) is ax
+
+
+def test_a_forgotten_reduction_is_named():
+    with pytest.raises(
+        ValueError, match=r"two dimensions 'f' and 'mu', got \('seed', 'f', 'mu'\); reduce the others first"
+    ):
+        rj.plotting.heatmap(VALLEY.expand_dims("seed"))

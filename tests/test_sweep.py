@@ -1,0 +1,229 @@
+import functools
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import resonance_jax as rj
+from resonance_jax.sweep import _box
+
+AXES = dict(seed=np.arange(3), f=np.linspace(0, 0.05, 7), mu=np.linspace(0.95, 0.999, 5))
+
+
+def point(seed, f, mu, eta=0.01):
+    return rj.oscillate(
+        jax.random.key(seed),
+        shift=rj.shifts.sinusoid(f),
+        problem=rj.problems.linear_regression(dim=1, samples=4),
+        mu=mu,
+        eta=eta,
+        num_steps=200,
+        tail=25,
+    )
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return rj.sweep(point, AXES, devices=1)
+
+
+def test_cells_equal_single_calls(whole):
+    for s, i, j in [(0, 0, 0), (2, 6, 4), (1, 3, 2)]:
+        cell = point(AXES["seed"][s], np.float32(AXES["f"][i]), np.float32(AXES["mu"][j]))
+        for name, value in cell.items():
+            assert float(whole[name][s, i, j]) == pytest.approx(float(value), abs=2e-5)
+
+
+def test_labels_and_provenance(whole):
+    assert whole.log10_distance.dims == ("seed", "f", "mu")
+    assert all(np.array_equal(whole[name], values) for name, values in AXES.items())
+    assert whole.attrs["jax"] == jax.__version__
+    assert whole.attrs["resonance_jax"] == rj.__version__
+    assert whole.attrs["device"].startswith("1 x cpu")
+    assert whole.attrs["point"].endswith("test_sweep.point")
+    assert whole.attrs["compile_seconds"] > 0
+    assert whole.attrs["run_seconds"] > 0
+    assert whole.attrs["peak_bytes"] > 0
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 5, 17, 35, 1000])
+def test_chunk_size_does_not_matter(whole, chunk):
+    xr.testing.assert_allclose(rj.sweep(point, AXES, chunk=chunk, devices=1), whole, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("order", [("mu", "f", "seed"), ("f", "seed", "mu")])
+def test_order_of_axes_does_not_matter(whole, order):
+    turned = rj.sweep(point, {name: AXES[name] for name in order}, devices=1)
+    assert turned.log10_distance.dims == order
+    xr.testing.assert_allclose(turned.transpose("seed", "f", "mu"), whole, rtol=0, atol=2e-5)
+
+
+def test_same_chunk_shape_is_bit_equal(whole):
+    """A cell knows nothing of its neighbours: other values around it, a sub-grid, the reverse order, padding."""
+    chunked = rj.sweep(point, AXES, chunk=5, devices=1)
+    part = dict(seed=AXES["seed"][1:], f=AXES["f"][[2, 5]], mu=AXES["mu"])
+    sub = rj.sweep(point, part, chunk=5, devices=1)
+    assert sub.attrs["chunk_shape"] == chunked.attrs["chunk_shape"]
+    assert np.array_equal(sub.log10_distance, chunked.log10_distance.sel(part))
+    backwards = rj.sweep(point, {name: values[::-1] for name, values in AXES.items()}, devices=1)
+    assert np.array_equal(backwards.log10_distance[::-1, ::-1, ::-1], whole.log10_distance)
+
+
+def test_two_devices_give_the_same(whole):
+    assert jax.local_device_count() == 2
+    two = rj.sweep(point, AXES, devices=2)
+    assert two.attrs["chunk_shape"] == [3, 8, 5]  # the longest side is padded to a multiple of the devices
+    assert two.attrs["device"].startswith("2 x cpu")
+    xr.testing.assert_allclose(two, whole, rtol=0, atol=2e-5)
+    even = dict(AXES, f=AXES["f"][:6])
+    chosen = [rj.sweep(point, even, devices=devices).log10_distance for devices in (None, jax.local_devices()[::-1])]
+    assert np.array_equal(*chosen)
+    assert np.array_equal(chosen[0], rj.sweep(point, even, devices=1).log10_distance)
+
+
+def test_traced_once_and_never_compiled_again():
+    traces, compilations = [], []
+    jax.monitoring.register_event_duration_secs_listener(
+        lambda event, *_, **__: compilations.append(event) if "backend_compile" in event else None
+    )
+
+    def counted(x, y):
+        traces.append(1)
+        return {"sum": x + jnp.sin(y)}
+
+    first = rj.sweep(counted, dict(x=[1.0, 2.0, 3.0], y=[1.0, 2.0]))
+    assert len(traces) == 1
+    assert len(compilations) == 1
+    again = rj.sweep(counted, dict(x=[4.0, 5.0, 6.0], y=[3.0, 4.0]))
+    assert len(traces) == 1
+    assert len(compilations) == 1
+    assert again.attrs["compile_seconds"] == 0 < first.attrs["compile_seconds"]
+    assert np.allclose(again["sum"], np.array([4, 5, 6])[:, None] + np.sin([3, 4]), rtol=1e-6)
+    rj.sweep(counted, dict(x=[4.0, 5.0, 6.0], y=[3.0, 4.0]), chunk=2)
+    assert len(traces) == 1  # another shape compiles, but does not trace
+
+
+def test_grid_too_large_for_the_memory_is_cut(monkeypatch):
+    def wide(x, y):
+        return {"norm": jnp.linalg.norm(jnp.cumsum(jnp.sort(jnp.sin(jnp.arange(2000.0) * x + y))))}
+
+    axes = dict(x=np.linspace(0, 1, 11), y=np.linspace(0, 1, 13))
+    plenty = rj.sweep(wide, axes, devices=1)
+    assert plenty.attrs["num_chunks"] == 1
+    engine = sys.modules["resonance_jax.sweep"]  # the package's name `sweep` is the function
+    monkeypatch.setattr(engine, "_memory", lambda device: 0.4 * plenty.attrs["peak_bytes"])
+    cut = rj.sweep(wide, axes, devices=1)
+    assert cut.attrs["num_chunks"] > 4
+    assert cut.attrs["peak_bytes"] <= 0.2 * plenty.attrs["peak_bytes"]
+    xr.testing.assert_allclose(cut, plenty, rtol=1e-5)
+
+
+def test_memory_does_not_grow_with_the_number_of_steps():
+    def run(num_steps):
+        def longer(seed, mu):
+            problem = rj.problems.linear_regression(dim=1, samples=20)
+            return rj.oscillate(
+                jax.random.key(seed), shift=rj.shifts.sinusoid(0.04), problem=problem, mu=mu, eta=0.01,
+                num_steps=num_steps, tail=500,
+            )  # fmt: skip
+
+        return rj.sweep(longer, dict(seed=np.arange(5), mu=np.linspace(0.9, 1, 40))).attrs["peak_bytes"]
+
+    assert run(1000) == run(10_500)  # both in blocks of 25
+
+
+def test_outputs_of_every_kind():
+    def several(x, n):
+        return {"scalar": 2 * x, "whole": n + 1, "flag": x > 0.5, "table": x * jnp.ones((2, 3)), "constant": 1.5}
+
+    data = rj.sweep(several, dict(x=[0.0, 1.0], n=[1, 2, 3]))
+    assert data.table.dims == ("x", "n", "table_0", "table_1")
+    assert data.table.sizes == {"x": 2, "n": 3, "table_0": 2, "table_1": 3}
+    assert data.whole.dtype == np.int32
+    assert data.flag.dtype == bool
+    assert data.constant.values.tolist() == [[1.5] * 3] * 2
+    assert data.whole.values.tolist() == [[2, 3, 4]] * 2
+
+
+def test_defaults_keywords_and_partials():
+    assert rj.sweep(lambda x, scale=3.0: {"y": scale * x}, dict(x=[1.0])).y.item() == 3
+    assert rj.sweep(functools.partial(lambda scale, x: {"y": scale * x}, 4.0), dict(x=[1.0])).y.item() == 4
+    assert rj.sweep(lambda **values: {"y": values["a"] - values["b"]}, dict(b=[1.0], a=[5.0])).y.item() == 4
+
+
+def test_float64(x64):
+    data = rj.sweep(lambda x: {"y": x / 3}, dict(x=[1.0]))
+    assert data.y.dtype == np.float64
+    assert data.attrs["dtype"] == "float64"
+
+
+def test_progress_bar(capsys):
+    data = rj.sweep(lambda x: {"y": x}, dict(x=np.arange(40.0)), progress=True)
+    assert data.attrs["num_chunks"] >= 10
+    assert "40/40 cells" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("shape", [(10, 100, 100), (3, 7, 5), (1,), (13, 1, 17)])
+@pytest.mark.parametrize("limit", [1, 2, 6, 50, 1000, 10**9])
+@pytest.mark.parametrize("devices", [1, 2, 3])
+def test_box(shape, limit, devices):
+    box = _box(shape, limit, devices)
+    assert np.prod(_box(shape, limit, 1)) <= max(limit, 1)
+    assert max(box) % devices == 0
+    assert all(b <= n + devices - 1 for b, n in zip(box, shape, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        ({}, r"axes must be a dict of at least one name and its values, got \{\}; name an argument of point"),
+        (dict(x=[], y=[1.0]), r"axis 'x' must have at least one value, got none; remove it or give it values"),
+        (dict(x=[[1.0]], y=[1.0]), r"axis 'x' must be 1-D, got shape \(1, 1\); wrap a single value as \[value\]"),
+        (dict(x=2.0, y=[1.0]), r"axis 'x' must be 1-D, got shape \(\)"),
+        (dict(x=[1.0, np.inf], y=[1.0]), r"axis 'x' must be finite, got inf; drop that value"),
+        (dict(x=[np.nan], y=[1.0]), r"axis 'x' must be finite, got nan"),
+        (dict(x=[2**31], y=[1.0]), r"axis 'x' must fit into int32, got 2147483648; use float values"),
+        (dict(x=["a"], y=[1.0]), r"axis 'x' must hold real numbers, got dtype <U1; index other things by integers"),
+        (
+            dict(x=[1.0], z=[1.0]),
+            r"axis 'z' is not a parameter of point, which has \['x', 'y'\]; rename or remove the axis",
+        ),
+        (dict(x=[1.0]), r"parameter 'y' of point has no axis and no default; add an axis or a default for it"),
+    ],
+)
+def test_bad_axes(axes, message):
+    with pytest.raises(ValueError, match=message):
+        rj.sweep(lambda x, y: {"sum": x + y}, axes)
+
+
+@pytest.mark.parametrize(
+    ("output", "message"),
+    [
+        (1.0, r"point must return a dict of arrays, got 1.0; return e.g. \{'loss': loss\}"),
+        ({}, r"point must return a dict of arrays, got \{\}"),
+        (
+            {"a": "text"},
+            r"point must return a dict of arrays, got str under 'a'; return scalars or arrays of fixed shape",
+        ),
+        ({"a": None}, r"point must return a dict of arrays, got NoneType under 'a'"),
+        ({1: 2.0}, r"point must return a dict of arrays, got float under 1; return scalars or arrays of fixed shape"),
+        ({"x": 1.0}, r"point returns \['x'\], which are axes too; rename the outputs"),
+    ],
+)
+def test_bad_outputs(output, message):
+    with pytest.raises(ValueError, match=message):
+        rj.sweep(lambda x: output, dict(x=[1.0]))
+
+
+def test_other_bad_input():
+    with pytest.raises(ValueError, match=r"point must be a function of named scalars, got 3; pass the function"):
+        rj.sweep(3, dict(x=[1.0]))  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"chunk must be a whole number of cells, at least 1, got 0; leave it out"):
+        rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), chunk=0)
+    with pytest.raises(ValueError, match=r"devices must be between 1 and 2, got 3; this process sees"):
+        rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=3)
+    with pytest.raises(ValueError, match=r"devices must name at least one device, got none; leave it out"):
+        rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=[])
