@@ -22,7 +22,9 @@ class Claim(NamedTuple):
 def table(claims: list[Claim]) -> str:
     """The claims as a Markdown table."""
     rows = ["| statement | where | measured | expected | verdict |", "| --- | --- | --- | --- | --- |"]
-    rows += [f"| {c.statement} | {c.where} | {c.measured} | {c.expected} | {c.verdict} |" for c in claims]
+    for claim in claims:
+        cells = (claim.statement, claim.where, claim.measured, claim.expected, claim.verdict)
+        rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
 
 

@@ -88,8 +88,8 @@ def test_first_heatmap_fits_into_two_gibibytes(first_heatmap):
 
 
 def test_table_of_claims():
-    text = table([Claim("a", "b", "c", "d", None), Claim("a", "b", "c", "d", False)])
-    assert text.splitlines()[2:] == ["| a | b | c | d | ambiguous |", "| a | b | c | d | does not hold |"]
+    text = table([Claim("a", "b", "|c|", "d", None), Claim("a", "b", "c", "d", False)])
+    assert text.splitlines()[2:] == [r"| a | b | \|c\| | d | ambiguous |", "| a | b | c | d | does not hold |"]
 
 
 def test_unknown_name_lists_the_known_ones():

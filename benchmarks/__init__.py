@@ -1,0 +1,1 @@
+"""Speed, measured: never part of the tests."""
