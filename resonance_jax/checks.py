@@ -14,7 +14,11 @@ def is_concrete(value: Any) -> bool:
 
 
 def between(name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False) -> None:
-    """ValueError unless low <= value <= high (low < value with `open_low`) holds for every concrete entry."""
+    """ValueError unless the value is one number and, where it is concrete, low <= value (low < value) <= high."""
+    if np.shape(value) != ():
+        raise ValueError(
+            f"{name} must be one number, got shape {np.shape(value)}; put its values on an axis of rj.sweep"
+        )
     if not is_concrete(value):
         return
     values = np.asarray(value)

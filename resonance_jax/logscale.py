@@ -55,15 +55,17 @@ def peak(tree: Any) -> Array:
     return jax.tree.reduce(jnp.maximum, largest)
 
 
-def normalize(value: Scaled, at_least: Array | int = ZERO_EXPONENT) -> Scaled:
-    """The same numbers with the largest mantissa in [1, 2).
+def normalize(value: Scaled, *, headroom: int = 0, at_least: Array | int = ZERO_EXPONENT) -> Scaled:
+    """The same numbers with the largest mantissa in [1, 2) * 2**headroom.
 
     Args:
         value: numbers to rescale.
-        at_least: lower bound of the new exponent, for a state that will meet kicks of that size.
+        headroom: power of two to start from, for numbers that will rather fall than grow.
+        at_least: exponent of a size that must fit as well, e.g. of kicks to come.
     """
-    exponent = jnp.maximum(value.exponent + exponent_of(peak(value.mantissa)), at_least)
-    exponent = jnp.where(exponent < ZERO_EXPONENT // 2, value.exponent, exponent)  # all zero: nothing to rescale
+    largest = jnp.maximum(value.exponent + exponent_of(peak(value.mantissa)), at_least)
+    all_zero = largest < ZERO_EXPONENT // 2  # nothing to rescale
+    exponent = jnp.where(all_zero, value.exponent, largest - headroom)
     return Scaled(shift_by(value.mantissa, value.exponent - exponent), exponent)
 
 

@@ -13,7 +13,8 @@ from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-BLOCKS = range(32, 15, -1)  # steps between two rescalings: a few dozen, the most that divide the run
+BLOCKS = range(20, 9, -1)  # steps between two rescalings: the most that divide the run
+HEADROOM = 80  # a block starts at 2^80 and reaches 2^120 at most; below there is room to fall by 2^-10 a step
 
 
 class _Run(NamedTuple):
@@ -81,10 +82,10 @@ def oscillate(
         """`length` steps from one rescaling to the next."""
         B, b, shift_state = draw(run.k + jnp.arange(length, dtype=jnp.int32), run.shift_state)
         largest_kick = logscale.ZERO_EXPONENT if b is None else logscale.exponent_of(logscale.peak(eta * b))
-        start, exponent = logscale.normalize(run.phase_space, at_least=largest_kick)
+        start, exponent = logscale.normalize(run.phase_space, headroom=HEADROOM, at_least=largest_kick)
 
         # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
-        # which is 1 unless eta is absurdly large, keeps the growth of a block below 2^(2 length) for every eta.
+        # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
         steepest = jnp.max(sum(B[i][i] for i in range(problem.num_weights)))
         growth = logscale.exponent_of(1 + eta * steepest)
         shrink = logscale.power_of_two(-growth, dtype)

@@ -43,6 +43,8 @@ def test_normalize_of_zero_and_lower_bound():
     assert (float(zero.mantissa.max()), int(zero.exponent)) == (0, -300)
     bounded = logscale.normalize(scaled([2.0], 0), at_least=10)
     assert (float(bounded.mantissa[0]), int(bounded.exponent)) == (2.0**-9, 10)
+    high = logscale.normalize(scaled([3.0], 7), headroom=60)
+    assert (float(high.mantissa[0]), int(high.exponent)) == (1.5 * 2.0**60, -52)
 
 
 @pytest.mark.parametrize("apart", [-500, -20, 0, 3, 500])
