@@ -78,9 +78,9 @@ def measure(name: str, point: Callable[..., dict], axes: dict[str, np.ndarray], 
     seconds = []
     for _ in range(repeats):
         begin = time.perf_counter()
-        data = rj.sweep(point, axes)
+        rj.sweep(point, axes)
         seconds.append(time.perf_counter() - begin)
-    finite = min(float(np.isfinite(data[variable]).mean()) for variable in data)
+    finite = min(float(np.isfinite(first[variable]).mean()) for variable in first)
     print(
         f"| {name} | {statistics.median(seconds) * 1e3:,.1f} ms | {first.attrs['compile_seconds']:.1f} s | "
         f"{first.attrs['peak_bytes'] / 2**20:.1f} MiB | {finite:.1%} |",
