@@ -69,13 +69,13 @@ def oscillate(
     _check(key, shift, problem, mu, eta, num_steps, tail)
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
-    weights_key, shift_key, noise_key = jax.random.split(key, 3)
+    weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
 
     def draw(k: Array, shift_state: Any) -> tuple[Any, Array | None, Any]:
         """B and b of a block of steps, outside the update: they depend on seed and shift, never on mu or eta."""
         means, shift_state = shift.means(shift_key, k, shift_state)
         moments = jax.vmap(lambda one: problem.noise_moments(jax.random.fold_in(noise_key, one)))(k)
-        B, b = jax.vmap(problem.gradient)(moments, means)
+        B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
         return entrywise.matrix(B), b, shift_state
 
     def advance(run: _Run, length: int, measure: bool) -> _Run:
@@ -131,7 +131,7 @@ def oscillate(
     theta_star, theta_0 = problem.weights(weights_key)
     error = entrywise.vector(theta_0 - theta_star)
     start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))
-    run = _Run(start, shift.init(shift_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
+    run = _Run(start, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
     run = phase(run, num_steps - tail, measure=False)
     run = phase(run, tail, measure=True)
 

@@ -43,8 +43,9 @@ def run(module: ModuleType, scale: str, out: Path, console: Console) -> list[Cla
     with jax.enable_x64(double):
         data = rj.sweep(module.point, module.axes(scale), progress=True)
     data.attrs["scale"] = scale
+    grid = " x ".join(f"{size} {dim}" for dim, size in data.sizes.items())
     console.print(
-        f"{name}: {data.sizes} on {data.attrs['device']}, compiled in {data.attrs['compile_seconds']:.1f} s, "
+        f"{name}: {grid} on {data.attrs['device']}, compiled in {data.attrs['compile_seconds']:.1f} s, "
         f"ran in {data.attrs['run_seconds']:.2f} s"
     )
     out.mkdir(parents=True, exist_ok=True)

@@ -7,12 +7,12 @@ from scipy.integrate import solve_ivp
 
 def draws(key, shift, problem, num_steps):
     """What a run draws: augmented inputs (steps, samples, weights), noise (steps, samples), theta_0 - theta*."""
-    weights_key, shift_key, noise_key = jax.random.split(key, 3)
+    weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
     theta_star, theta_0 = problem.weights(weights_key)
     k = np.arange(num_steps, dtype=np.int32)
-    means, _ = shift.means(shift_key, k, shift.init(shift_key))
+    means, _ = shift.means(shift_key, k, shift.init(start_key))
     step_keys = jax.vmap(lambda one: jax.random.fold_in(noise_key, one))(k)
-    x, eps = jax.vmap(problem.samples)(step_keys, means)
+    x, eps = jax.vmap(lambda key, mean: problem.samples(key, mean, shift.spread))(step_keys, means)
     return np.asarray(x, float), np.asarray(eps, float), np.asarray(theta_0 - theta_star, float)
 
 

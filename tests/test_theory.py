@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.linalg import expm
 from scipy.special import mathieu_a, mathieu_b
 
 import resonance_jax as rj
@@ -125,6 +126,20 @@ def test_mathieu(x64, q, order):
     for edge in edges:
         assert trace(edge) == pytest.approx(2 * sign, abs=1e-8)
     assert sign * trace(np.mean(edges)) > 2  # inside the tongue
+
+
+@pytest.mark.parametrize(("T", "mu"), [(20, 0.95), (57, 0.99), (200, 0.8)])
+def test_square_wave_is_the_product_of_two_exponentials(x64, T, mu):
+    """B is constant over each half of the period."""
+    eta, norm, n = 0.01, 0.5, 3
+    psi = np.eye(2 * n)
+    for sign in (1, -1):
+        x = np.array([sign * norm, 0, 1])
+        B = 2 * (np.diag([0.25, 0.25, 0]) + np.outer(x, x))
+        A = np.block([[np.zeros((n, n)), np.eye(n)], [-B, -(1 - mu) / np.sqrt(eta) * np.eye(n)]])
+        psi = expm(A * T / 2 * np.sqrt(eta)) @ psi
+    ours = rj.theory.monodromy(rj.shifts.square_wave(T, dim=2, norm=norm), mu=mu, eta=eta, input_variance=0.25)
+    assert np.allclose(ours, psi, rtol=0, atol=1e-7 * np.abs(psi).max())
 
 
 @pytest.mark.parametrize(("T", "mu", "eta"), [(20, 0.95, 0.01), (45, 0.999, 0.01), (60, 0.5, 0.005)])

@@ -15,26 +15,25 @@ from resonance_jax import checks
 class NoiseMoments(NamedTuple):
     """Averages over the samples of one step; they depend on the seed alone, so a sweep draws them once per seed."""
 
-    z: Array  # (dim,)       mean of z,     the standardised inputs x = m + sqrt(c) z
-    zz: Array  # (dim, dim)   mean of z z^T
-    eps: Array | None  # ()    mean of epsilon, the observation noise; None where there is none
-    eps_z: Array | None  # (dim,)  mean of epsilon z
+    z: Array  # (dim,), mean of z, the standardised inputs: x = m + sqrt(c) z
+    zz: Array  # (dim, dim), mean of z z^T
+    eps: Array | None  # (), mean of epsilon, the observation noise; None where there is none
+    eps_z: Array | None  # (dim,), mean of epsilon z
 
 
 class LinearRegression(NamedTuple):
     """Least squares y = <theta*, (x, 1)> + epsilon, made by `linear_regression`.
 
     The gradient of one step is linear in the error, g = B (theta - theta*) - b, with B and b from the drawn samples.
+    The spread of a shift adds to the variance of the inputs.
     """
 
     dim: int  # inputs
     num_weights: int  # dim, plus one with a bias
     weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
-    samples: Callable[
-        [Array, Array], tuple[Array, Array]
-    ]  # key, mean -> (x, 1) (samples, num_weights), epsilon (samples,)
+    samples: Callable[..., tuple[Array, Array]]  # key, mean, spread=0 -> (x, 1) (samples, num_weights), epsilon
     noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of the same draws as `samples`
-    gradient: Callable[[NoiseMoments, Array], tuple[Array, Array | None]]  # moments, mean -> B, b
+    gradient: Callable[..., tuple[Array, Array | None]]  # moments, mean, spread=0 -> B, b
 
 
 def expected_gradient_matrix(
@@ -102,7 +101,6 @@ def linear_regression(
 
     dtype = jnp.result_type(float)
     noisy = not checks.is_concrete(noise_variance) or bool(np.any(np.asarray(noise_variance) > 0))
-    input_scale = jnp.sqrt(jnp.asarray(input_variance, dtype))
     noise_scale = jnp.sqrt(jnp.asarray(noise_variance, dtype))
     factor = jnp.asarray(loss_factor, dtype) * (samples if reduction == "sum" else 1)
     num_weights = dim + int(bias)
@@ -120,9 +118,12 @@ def linear_regression(
         z = jax.random.normal(input_key, (samples, dim), dtype)
         return z, noise_scale * jax.random.normal(noise_key, (samples,), dtype) if noisy else None
 
-    def draw_samples(key: Array, mean: Array) -> tuple[Array, Array]:
+    def input_scale(spread: ArrayLike) -> Array:
+        return jnp.sqrt(jnp.asarray(input_variance, dtype) + jnp.asarray(spread, dtype))
+
+    def draw_samples(key: Array, mean: Array, spread: ArrayLike = 0.0) -> tuple[Array, Array]:
         z, eps = standard_normals(key)
-        x = jnp.broadcast_to(mean, z.shape) + input_scale * z
+        x = jnp.broadcast_to(mean, z.shape) + input_scale(spread) * z
         x = jnp.concatenate([x, jnp.ones((samples, 1), dtype)], axis=1) if bias else x
         return x, jnp.zeros((samples,), dtype) if eps is None else eps
 
@@ -133,17 +134,18 @@ def linear_regression(
             return NoiseMoments(z.mean(0), zz, None, None)
         return NoiseMoments(z.mean(0), zz, eps.mean(), jnp.mean(eps[:, None] * z, axis=0))
 
-    def gradient(moments: NoiseMoments, mean: Array) -> tuple[Array, Array | None]:
+    def gradient(moments: NoiseMoments, mean: Array, spread: ArrayLike = 0.0) -> tuple[Array, Array | None]:
+        scale = input_scale(spread)
         mean = jnp.broadcast_to(mean, (dim,))
-        x_mean = mean + input_scale * moments.z
-        cross = input_scale * jnp.outer(mean, moments.z)
-        second = jnp.outer(mean, mean) + cross + cross.T + input_scale**2 * moments.zz  # mean of x x^T
+        x_mean = mean + scale * moments.z
+        cross = scale * jnp.outer(mean, moments.z)
+        second = jnp.outer(mean, mean) + cross + cross.T + scale**2 * moments.zz  # mean of x x^T
         if bias:
             one = jnp.ones((1,), dtype)
             second = jnp.block([[second, x_mean[:, None]], [x_mean[None, :], one[:, None]]])
         if moments.eps is None or moments.eps_z is None:
             return factor * second, None
-        noise = moments.eps * mean + input_scale * moments.eps_z  # mean of epsilon x
+        noise = moments.eps * mean + scale * moments.eps_z  # mean of epsilon x
         if bias:
             noise = jnp.append(noise, moments.eps)
         return factor * second, factor * noise

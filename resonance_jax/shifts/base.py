@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from jax import Array
+from jax.typing import ArrayLike
 
 
 class Shift(NamedTuple):
@@ -17,6 +18,7 @@ class Shift(NamedTuple):
 
     init: Callable[[Array], Any]  # key -> state
     means: Callable[[Array, Array, Any], tuple[Array, Any]]  # key, steps k (block,), state -> means (block, dim), state
+    spread: ArrayLike = 0.0  # variance that the mean of each single sample adds: a mean that is new for every sample
     period: Array | None = None  # in steps, inf where the mean stands still; None: not periodic
     profile: Callable[[Array], Array] | None = None  # phase in [0, 1) -> mean (dim,); all that theory needs
 

@@ -26,7 +26,7 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
     """Fundamental matrix of xi' = A xi while the phase of B runs from 0 to 1, psi = I at the start, by RK4.
 
     Args:
-        B: phase -> (n, n).
+        B: phase -> (n, n); may jump at multiples of 1/16.
         alpha: damping.
         duration: T, in ODE time.
         num_steps: RK4 steps, rounded up to a multiple of 16; may be traced.
@@ -40,6 +40,9 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
     num_blocks = -(-num_steps // BLOCK)
     d_phase = 1 / jnp.asarray(num_blocks * BLOCK, dtype)
     h = duration * d_phase
+    inside = (
+        float(jnp.finfo(dtype).eps) ** 0.5
+    )  # a jump of B between two steps, as of a square wave, stays outside both
 
     def derivative(phase: Array, psi: Any) -> Any:
         error, velocity = psi  # upper and lower half of psi, (n, 2n) each
@@ -50,7 +53,7 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
         def along(slope: Any, length: Array) -> Any:
             return jax.tree.map(lambda y, k: y + length * k, psi, slope)
 
-        begin, middle, end = (d_phase * (i.astype(dtype) + part) for part in (0, 0.5, 1))
+        begin, middle, end = (d_phase * (i.astype(dtype) + part) for part in (inside, 0.5, 1 - inside))
         k1 = derivative(begin, psi)
         k2 = derivative(middle, along(k1, h / 2))
         k3 = derivative(middle, along(k2, h / 2))

@@ -1,0 +1,48 @@
+"""Experiment 3: the mean of the inputs jumps between two opposite points."""
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax import checks
+from resonance_jax.shifts.base import Shift
+
+
+def square_wave(T: ArrayLike, *, dim: int, norm: ArrayLike = 0.5) -> Shift:
+    """Mean  m_k = +u for the first half of each period of T steps, -u for the second; u random, ||u|| = norm.
+
+    Args:
+        T: period in steps, >= 0; 0 is the iid baseline, mean 0.
+        dim: number of inputs.
+        norm: length of u. The paper's table has 1/2, its text 1.
+
+    Returns:
+        A periodic shift. Its direction is drawn from the key; `profile` points along the first input, which is the same
+        to theory, since turning the inputs changes nothing.
+
+    >>> shift = square_wave(4, dim=1)
+    >>> means, _ = shift.means(None, jnp.arange(8), jnp.array([0.5]))
+    >>> means[:, 0].tolist()
+    [0.5, 0.5, -0.5, -0.5, 0.5, 0.5, -0.5, -0.5]
+    """
+    checks.between("T", T, 0, jnp.inf, "give a period in steps; 0 is the iid baseline")
+    checks.at_least_one("dim", dim, "count the inputs without the bias")
+    dtype = jnp.result_type(float)
+    period, norm = jnp.asarray(T, dtype), jnp.asarray(norm, dtype)
+    moving = period > 0
+    safe = jnp.where(moving, period, 1)
+
+    def init(key: Array) -> Array:
+        xi = jax.random.normal(key, (dim,), dtype)
+        return norm * xi / jnp.linalg.norm(xi)
+
+    def means(key: Array, k: Array, u: Array) -> tuple[Array, Array]:
+        half_turns = jnp.floor(2 * k.astype(dtype) / safe)
+        sign = jnp.where(moving, 1 - 2 * (half_turns % 2), 0)
+        return sign[:, None] * u[None, :], u
+
+    def profile(phase: Array) -> Array:
+        return norm * jnp.where(phase % 1 < 0.5, 1, -1).astype(dtype) * jnp.eye(dim, dtype=dtype)[0]
+
+    return Shift(init=init, means=means, period=jnp.where(moving, period, jnp.inf), profile=profile)
