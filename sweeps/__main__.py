@@ -20,13 +20,12 @@ from rich.console import Console  # noqa: E402
 from rich.table import Table  # noqa: E402
 
 import resonance_jax as rj  # noqa: E402
-from sweeps.claims import SCALES, Claim, table  # noqa: E402
+from sweeps._claims import SCALES, Claim, table  # noqa: E402
 
 
 def names() -> list[str]:
-    return [
-        module.name for module in pkgutil.iter_modules(sweeps.__path__) if module.name not in ("__main__", "claims")
-    ]
+    """The sweep files; a name with an underscore is what they share."""
+    return [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
 
 def show(claims: list[Claim], title: str, console: Console) -> None:

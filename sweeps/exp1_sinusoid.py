@@ -1,106 +1,35 @@
 """Experiment 1, validating the theory: sinusoidal mean, linear regression, SGDm; distance over (f, mu)."""
 
-import jax
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps.claims import Claim, pick
+from sweeps import _heatmap
+from sweeps._claims import Claim
 
-ETA = 0.01  # table of experiment 1
-AMPLITUDE = 0.5  # table of experiment 1
-SAMPLES = 20  # text of experiment 1: a gradient close to its expectation
-NUM_STEPS = 10_000  # table of experiment 1
-TAIL = 500  # caption of the heatmap figure
+axes = _heatmap.axes
 
 
 def point(seed, f, mu):
-    shift = rj.shifts.sinusoid(f, amplitude=AMPLITUDE)
-    run = rj.oscillate(
-        jax.random.key(seed),
-        shift=shift,
-        problem=rj.problems.linear_regression(dim=1, samples=SAMPLES),
-        mu=mu,
-        eta=ETA,
-        num_steps=NUM_STEPS,
-        tail=TAIL,
-    )
-    return run | {"predicted_rate": rj.theory.growth_rate(shift, mu=mu, eta=ETA)}
-
-
-def axes(scale: str) -> dict[str, np.ndarray]:
-    size = pick(
-        scale, tiny=dict(seed=2, f=6, mu=5), quick=dict(seed=10, f=50, mu=50), paper=dict(seed=10, f=100, mu=100)
-    )
-    return {
-        "f": np.linspace(
-            0, 0.05, size["f"]
-        ),  # first, so that chunks cut here: only the first has long periods to integrate
-        "seed": np.arange(size["seed"]),
-        "mu": np.linspace(0.95, 0.999, size["mu"]),
-    }
+    return _heatmap.pixel(seed, f, mu, rj.shifts.sinusoid(f, amplitude=_heatmap.AMPLITUDE))
 
 
 def figure(data: xr.Dataset) -> Figure:
-    distance = rj.log10_mean(data.log10_distance, "seed").rename("log10_distance")
-    rate = data.predicted_rate.isel(seed=0)
-    ax = rj.plotting.heatmap(
-        distance,
-        log_rho=rate / data.f,  # log rho = rate * period
-        limits=(-20, 20),
-        period_axis=True,
-        label=rf"mean distance $\Vert\theta_k-\theta^*\Vert$, last {TAIL} steps, {data.seed.size} seeds",
-    )
-    ax.figure.suptitle(rf"SGDm under a sinusoidal mean, $\eta$ = {ETA}; contours: $\rho$ of the theory", fontsize=11)
-    return ax.figure  # pyright: ignore[reportReturnType]
+    return _heatmap.figure(data, "SGDm under a sinusoidal mean")
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    median = data.log10_distance.median("seed")
-    diverged = median > 0  # farther than 1 from theta*
-    rate = data.predicted_rate.isel(seed=0)
-    predicted = rate > 0
-    agreement = float((diverged == predicted).mean())
-    measured_rate = data.growth_rate.mean("seed")
-    error = np.abs(measured_rate - rate).where(predicted).median() / rate.where(predicted).median()
-    lowest = [float(data.mu.where(where.any("f")).min()) for where in (diverged, predicted)]
-    share = float(diverged.mean())
-    iid = float(median.sel(f=0).max())
+    predicted = data.predicted_rate.isel(seed=0)
+    grows = predicted > 0
+    error = np.abs(data.growth_rate.mean("seed") - predicted).where(grows).median() / predicted.where(grows).median()
     return [
-        Claim(
-            "rho of the theory predicts which runs diverge",
-            "Validating Theory",
-            f"rho > 1 agrees with a median distance above 1 on {agreement:.2%} of {diverged.size} pixels",
-            "at least 98%",
-            agreement >= 0.98,
-        ),
+        *_heatmap.claims(data, where="Validating Theory", agreement=0.98),
         Claim(
             "where rho > 1 the distance grows exponentially with rate rho",
             "theorem 1 and caption of the heatmap figure",
             f"median |measured - predicted| growth per step is {float(error):.1%} of the median predicted one",
             "at most 15%",
             bool(error <= 0.15),
-        ),
-        Claim(
-            "sufficiently low momentum mitigates resonance",
-            "Ablating Periodicity",
-            f"lowest mu that diverges: {lowest[0]:.4f} measured, {lowest[1]:.4f} predicted",
-            f"none at the lowest mu, {float(data.mu[0]):.2f}",
-            not bool((diverged | predicted).isel(mu=0).any()),
-        ),
-        Claim(
-            "SGDm converges much more often than it diverges",
-            "Practical Implications",
-            f"{share:.1%} of the pixels diverge",
-            "at most 25%",
-            share <= 0.25,
-        ),
-        Claim(
-            "the iid baseline, f = 0, converges",
-            "introduction of the experiments",
-            f"largest median distance at f = 0: 10^{iid:.1f}",
-            "below 1 for every mu",
-            iid < 0,
         ),
     ]

@@ -14,9 +14,9 @@ import xarray as xr
 
 import resonance_jax as rj
 import sweeps
-from sweeps.claims import SCALES, Claim, table
+from sweeps._claims import SCALES, Claim, table
 
-NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if module.name not in ("__main__", "claims")]
+NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
 
 @pytest.mark.parametrize("name", NAMES)
