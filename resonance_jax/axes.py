@@ -20,6 +20,10 @@ def check_axes(point: Point, axes: Mapping[str, ArrayLike]) -> dict[str, np.ndar
         raise ValueError(
             f"axes must be a dict of at least one name and its values, got {axes!r}; name an argument of point"
         )
+    try:
+        hash(point)
+    except TypeError:
+        raise ValueError(f"point must be hashable, got {point!r}; wrap it in a function") from None
     parameters = inspect.signature(point).parameters.values()
     named = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
@@ -44,14 +48,18 @@ def _check_axis(name: str, values: ArrayLike) -> np.ndarray:
         raise ValueError(
             f"axis {name!r} must hold real numbers, got dtype {array.dtype}; index other things by integers"
         )
-    if not np.isfinite(array).all():
-        bad = array[~np.isfinite(array)][0]
-        raise ValueError(f"axis {name!r} must be finite, got {bad}; drop that value")
-    largest = np.iinfo(jnp.result_type(int)).max
-    if array.dtype.kind in "iu" and np.abs(array).max() > largest:
-        raise ValueError(
-            f"axis {name!r} must fit into {jnp.result_type(int)}, got {np.abs(array).max()}; use float values"
-        )
+    if array.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(working_dtype(array))
+        if not finite.all():
+            raise ValueError(
+                f"axis {name!r} must be finite in {jnp.result_type(float)}, got {array[~finite][0]}; drop that value"
+            )
+    else:
+        info = np.iinfo(jnp.result_type(int))
+        outside = (array < info.min) | (array > info.max)
+        if outside.any():
+            raise ValueError(f"axis {name!r} must fit into {info.dtype}, got {array[outside][0]}; use float values")
     return array
 
 
@@ -59,13 +67,16 @@ def check_devices(devices: int | Sequence[Device] | None) -> tuple[Device, ...]:
     local = jax.local_devices()
     if devices is None:
         return tuple(local)
-    if isinstance(devices, int):
+    if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
         if not 1 <= devices <= len(local):
             raise ValueError(f"devices must be between 1 and {len(local)}, got {devices}; this process sees {local}")
         return tuple(local[:devices])
-    if not devices:
-        raise ValueError("devices must name at least one device, got none; leave it out to take all local ones")
-    return tuple(devices)
+    chosen = tuple(devices) if isinstance(devices, Sequence) and not isinstance(devices, str) else ()
+    if not chosen or len(set(chosen)) < len(chosen) or not all(isinstance(one, jax.Device) for one in chosen):
+        raise ValueError(
+            f"devices must be a number or a list of different devices, got {devices!r}; leave it out for all"
+        )
+    return chosen
 
 
 def working_dtype(array: np.ndarray) -> np.ndarray:

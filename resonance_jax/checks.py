@@ -1,6 +1,6 @@
 """Validation on the host, at the entry points, of values that are concrete.
 
-A tracer has no value to look at and passes; what a sweep puts on its axes is therefore the caller's responsibility.
+A tracer has no value to look at and passes: what a sweep puts on its axes is not checked against these ranges.
 """
 
 from typing import Any
@@ -14,18 +14,20 @@ def is_concrete(value: Any) -> bool:
 
 
 def between(name: str, value: Any, low: float, high: float, remedy: str, *, open_low: bool = False) -> None:
-    """ValueError unless the value is one number and, where it is concrete, low <= value (low < value) <= high."""
+    """ValueError unless the value is one finite number and, where concrete, low <= value (low < value) <= high."""
     if np.shape(value) != ():
         raise ValueError(
             f"{name} must be one number, got shape {np.shape(value)}; put its values on an axis of rj.sweep"
         )
     if not is_concrete(value):
         return
-    values = np.asarray(value)
-    inside = (values > low if open_low else values >= low) & (values <= high)
-    if not np.all(inside):  # also catches NaN
-        bracket = "(" if open_low else "["
-        raise ValueError(f"{name} must lie in {bracket}{low:g}, {high:g}], got {value}; {remedy}")
+    number = np.asarray(value)
+    if number.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be a number, got {value!r}; {remedy}")
+    inside = (number > low if open_low else number >= low) & (number <= high) & np.isfinite(number)
+    if not inside:
+        interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if np.isinf(high) else ']'}"
+        raise ValueError(f"{name} must lie in {interval}, got {value}; {remedy}")
 
 
 def at_least_one(name: str, value: Any, remedy: str) -> None:

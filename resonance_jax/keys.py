@@ -19,6 +19,9 @@ def cell_key(seed: ArrayLike, *coordinates: ArrayLike) -> Array:
     """
     key = jax.random.key(seed)
     for coordinate in coordinates:
-        bits = jax.lax.bitcast_convert_type(jnp.asarray(coordinate, jnp.float32), jnp.uint32)
-        key = jax.random.fold_in(key, bits)
+        value = jnp.asarray(coordinate)
+        if not jnp.issubdtype(value.dtype, jnp.integer):
+            value = value.astype(jnp.result_type(float)) + 0.0  # -0 is 0
+        for bits in jnp.atleast_1d(jax.lax.bitcast_convert_type(value, jnp.uint32)):
+            key = jax.random.fold_in(key, bits)
     return key

@@ -110,5 +110,5 @@ def log10_mean(log10_values: Any, dim: Any) -> Any:
     >>> float(log10_mean(xr.DataArray([300.0, 300.0, -500.0, -500.0], dims="seed"), "seed").round(4))
     299.699
     """
-    top = log10_values.max(dim)
-    return top + np.log10((10.0 ** (log10_values - top)).mean(dim))
+    top = log10_values.max(dim, skipna=False)
+    return top + np.log10((10.0 ** (log10_values - top)).mean(dim, skipna=False))

@@ -112,8 +112,8 @@ def _colorbar(
     extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get((below, above), "neither")
     bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
     if powers_of_ten:
-        bar.ax.yaxis.set_major_locator(MaxNLocator(8, integer=True))
-        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"$10^{{{value:.0f}}}$"))
+        bar.ax.yaxis.set_major_locator(MaxNLocator(8, integer=limits[1] - limits[0] > 3))
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"$10^{{{value:.4g}}}$"))
 
 
 def _period_axis(ax: Axes) -> None:

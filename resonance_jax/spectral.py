@@ -19,7 +19,7 @@ ENTRYWISE_SIZE = 6  # up to this size a product is written out entry by entry; b
 
 
 def log_spectral_radius(matrix: Array | Scaled) -> Array:
-    """log rho of a square matrix; -inf for a nilpotent one.
+    """log rho of a square matrix; -inf for a nilpotent one, NaN for one that is not finite.
 
         log rho = log 2 (e_0 + e_1/2 + e_2/4 + ...),   M_{j+1} = (2^-e_j M_j)^2,   2^e_j the size of M_j
 
@@ -33,12 +33,19 @@ def log_spectral_radius(matrix: Array | Scaled) -> Array:
     >>> round(float(log_spectral_radius(jnp.array([[0.0, 4.0], [-1.0, 0.0]]))), 6)  # eigenvalues +-2i
     0.693147
     """
-    mantissa, exponent = matrix if isinstance(matrix, Scaled) else (matrix, jnp.int32(0))
+    if isinstance(matrix, Scaled):
+        mantissa, exponent = matrix
+    else:
+        mantissa, exponent = jnp.asarray(matrix, jnp.result_type(float)), jnp.int32(0)
+        if mantissa.ndim != 2 or mantissa.shape[0] != mantissa.shape[1]:
+            raise ValueError(
+                f"matrix must be square, got shape {mantissa.shape}; map over a stack of them with jax.vmap"
+            )
     small = len(mantissa) <= ENTRYWISE_SIZE
     if isinstance(mantissa, tuple) and not small:
         mantissa = entrywise.to_array(mantissa)
     elif not isinstance(mantissa, tuple) and small:
-        mantissa = entrywise.matrix(jnp.asarray(mantissa, jnp.result_type(float)))
+        mantissa = entrywise.matrix(mantissa)
     multiply: Any = entrywise.matmul if small else jnp.matmul
     dtype = jax.tree.leaves(mantissa)[0].dtype
     num_squarings = jnp.finfo(dtype).nmant + 5  # 2^-J log(k^m) falls below one rounding
@@ -52,4 +59,5 @@ def log_spectral_radius(matrix: Array | Scaled) -> Array:
 
     m, fraction = jax.lax.fori_loop(0, num_squarings, square, (start.mantissa, jnp.zeros((), dtype)))
     log_rho = (start.exponent.astype(dtype) + fraction) * np.log(2)
-    return jnp.where(logscale.peak(m) > 0, log_rho, -jnp.inf)
+    log_rho = jnp.where(logscale.peak(m) == 0, -jnp.inf, log_rho)
+    return jnp.where(jnp.isfinite(logscale.peak(mantissa)), log_rho, jnp.nan)

@@ -45,13 +45,16 @@ def sweep(
             may use `jax.numpy` and everything in this package, with its arguments as hyperparameters.
         axes: name of an argument -> its values, 1-D. The result has these dimensions, in this order. Arguments with
             a default need no axis.
-        chunk: largest number of cells that are computed at a time; None takes as many as fit into the memory.
+        chunk: largest number of cells that are computed at a time, but for rounding up to a multiple of the devices;
+            None takes as many as fit into the memory.
         devices: number of devices or the devices themselves; None takes all local ones.
-        progress: show a bar, on a grid cut into at least 10 chunks.
+        progress: show a bar, on a grid cut into about ten chunks unless `chunk` is given.
 
     Returns:
         Dataset with a variable for each entry of the dict, the axes as coordinates, and what was run in the attributes.
-        A cell depends on its own coordinates only. A second call with other values, as many of them, does not compile.
+        A cell depends on its own coordinates only. A second call with other values, as many of them, does not compile:
+        the traced point is remembered, and with it the globals and attributes it read then. Define it anew, as running
+        its `def` again does, to have changes seen.
 
     Raises:
         ValueError: axes that do not fit the point, or a point that does not return a dict of arrays; before anything is
@@ -63,7 +66,7 @@ def sweep(
     """
     coordinates = check_axes(point, axes)
     chosen = check_devices(devices)
-    if chunk is not None and (not isinstance(chunk, int | np.integer) or chunk < 1):
+    if chunk is not None and (not isinstance(chunk, int | np.integer) or isinstance(chunk, bool) or chunk < 1):
         raise ValueError(
             f"chunk must be a whole number of cells, at least 1, got {chunk!r}; leave it out to have it chosen"
         )
@@ -74,9 +77,10 @@ def sweep(
         bar.say("compiling")
         arguments = tuple((name, value.dtype) for name, value in values.items())
         cell = _trace(point, arguments, jnp.result_type(float))
-        clash = set(cell.outputs) & set(axes)
+        dims = {name: tuple(f"{name}_{i}" for i in range(len(out.shape))) for name, out in cell.outputs.items()}
+        clash = (set(cell.outputs) & set(axes)) | ({d for each in dims.values() for d in each} & {*axes, *cell.outputs})
         if clash:
-            raise ValueError(f"point returns {sorted(clash)}, which are axes too; rename the outputs")
+            raise ValueError(f"outputs, their dimensions and axes share the names {sorted(clash)}; rename the outputs")
         few = math.ceil(math.prod(shape) / (PROGRESS_CHUNKS if progress else 1))
         program = _compile_to_fit(cell, shape, chunk or few, chosen, may_shrink=chunk is None)
 
@@ -86,10 +90,7 @@ def sweep(
         seconds = time.perf_counter() - begin
 
     return xr.Dataset(
-        {
-            name: ((*axes, *(f"{name}_{i}" for i in range(len(out.shape)))), data[name])
-            for name, out in cell.outputs.items()
-        },
+        {name: ((*axes, *dims[name]), data[name]) for name in cell.outputs},
         coords=coordinates,
         attrs={
             "point": f"{getattr(point, '__module__', '')}.{getattr(point, '__qualname__', repr(point))}",
@@ -99,7 +100,7 @@ def sweep(
             "dtype": str(jnp.result_type(float)),
             "chunk_shape": list(program.box),
             "num_chunks": math.prod(-(-n // b) for n, b in zip(shape, program.box, strict=True)),
-            "peak_bytes": program.peak_bytes(),
+            "peak_bytes": float(program.peak_bytes()),
             "compile_seconds": round(program.take_compile_seconds(), 3),
             "run_seconds": round(seconds, 6),
         },
@@ -184,10 +185,12 @@ def _compile_to_fit(
     while True:
         program = _compile(cell, _box(shape, limit, len(devices)), devices)
         budget = _memory(devices[0]) * MEMORY_SHARE
-        if not may_shrink or limit == 1 or program.peak_bytes() <= budget:
+        if not may_shrink or program.peak_bytes() <= budget:
             return program
         cells = math.prod(program.box)
         limit = max(1, min(cells // 2, int(0.8 * cells * budget / program.peak_bytes())))
+        if math.prod(_box(shape, limit, len(devices))) >= cells:  # one cell on each device, and no way to go below
+            return program
 
 
 def _box(shape: tuple[int, ...], limit: int, num_devices: int) -> tuple[int, ...]:

@@ -37,13 +37,13 @@ def gradient_matrix(m, variance=1.0, factor=2.0):
     return factor * np.array([[variance + m * m, m], [m, 1.0]])
 
 
-def log_rho_of_ode(f, mu, eta, amplitude=0.5):
+def log_rho_of_ode(f, mu, eta, amplitude=0.5, variance=1.0, factor=2.0):
     """log rho of the monodromy matrix of the sinusoid by DOP853 at rtol 1e-12, rescaled between pieces."""
     alpha, period = (1 - mu) / np.sqrt(eta), np.sqrt(eta) / f
 
     def derivative(t, flat):
         psi = flat.reshape(4, 4)
-        B = gradient_matrix(amplitude * np.sin(2 * np.pi * t / period))
+        B = gradient_matrix(amplitude * np.sin(2 * np.pi * t / period), variance, factor)
         return np.concatenate([psi[2:], -B @ psi[:2] - alpha * psi[2:]]).ravel()
 
     psi, log_scale = np.eye(4), 0.0

@@ -75,10 +75,10 @@ def test_weights_uniform_and_normal():
         (dict(samples=0), r"samples must be a whole number of at least 1, got 0; a step needs at least one sample"),
         (dict(samples=2.5), r"samples must be a whole number of at least 1, got 2.5"),
         (dict(reduction="max"), r"reduction must be one of 'mean', 'sum', got 'max'; pick one of them"),
-        (dict(input_variance=-1.0), r"input_variance must lie in \[0, inf\], got -1.0; give a variance"),
-        (dict(noise_variance=-1.0), r"noise_variance must lie in \[0, inf\], got -1.0; give a variance"),
-        (dict(weight_variance=-1.0), r"weight_variance must lie in \[0, inf\], got -1.0; give a variance"),
-        (dict(loss_factor=0.0), r"loss_factor must lie in \(0, inf\], got 0.0; 2 is the squared error"),
+        (dict(input_variance=-1.0), r"input_variance must lie in \[0, inf\), got -1.0; give a variance"),
+        (dict(noise_variance=-1.0), r"noise_variance must lie in \[0, inf\), got -1.0; give a variance"),
+        (dict(weight_variance=-1.0), r"weight_variance must lie in \[0, inf\), got -1.0; give a variance"),
+        (dict(loss_factor=0.0), r"loss_factor must lie in \(0, inf\), got 0.0; 2 is the squared error"),
     ],
 )
 def test_bad_input(arguments, message):

@@ -96,11 +96,12 @@ def test_every_length_of_run_and_tail(x64, num_steps, tail):
     assert mine == pytest.approx(theirs, abs=1e-12)
 
 
-def test_observation_noise_sets_a_floor():
+@pytest.mark.parametrize(("noise_variance", "floor"), [(0.01, -2), (1e-30, -16), (1e-36, -19)])
+def test_observation_noise_sets_a_floor(noise_variance, floor):
     """A run that converges without noise stays where the noise keeps it; noise is rescaled with the state."""
-    problem = dict(dim=1, samples=5, noise_variance=0.01)
+    problem = dict(dim=1, samples=5, noise_variance=noise_variance)
     mine, theirs = both(0, 0.03, problem, mu=0.9, eta=0.01)
-    assert -4 < theirs[0] < -1
+    assert floor - 1.5 < theirs[0] < floor + 1.5
     assert mine[0] == pytest.approx(theirs[0], abs=1e-4)
 
 
@@ -149,13 +150,26 @@ def test_growth_follows_the_theory_with_many_samples():
 
 
 def test_draws_depend_on_the_seed_alone():
-    """Cells of one seed share their noise, whatever mu, eta and f; `cell_key` gives each its own."""
-    f, mu = jnp.array([0.0, 0.02]), jnp.array([0.9, 0.95])
-    shared = jax.vmap(lambda f, mu: jax.random.key_data(jax.random.key(7)))(f, mu)
-    own = jax.vmap(lambda f, mu: jax.random.key_data(rj.cell_key(7, f, mu)))(f, mu)
-    assert np.array_equal(shared[0], shared[1])
-    assert not np.array_equal(own[0], own[1])
-    assert np.array_equal(own[1], jax.random.key_data(rj.cell_key(7, f[1], mu[1])))
+    """Cells of one seed share their noise: with an amplitude of 0, runs of all frequencies are the same run."""
+
+    def run(key, f, amplitude):
+        shift, problem = sinusoid(f, amplitude=amplitude), linear_regression(**ONE_INPUT)
+        return rj.oscillate(key, shift=shift, problem=problem, mu=0.9, eta=0.01, num_steps=40, tail=20)["growth_rate"]
+
+    still = jax.jit(jax.vmap(run, (None, 0, None)))(jax.random.key(7), jnp.array([0.0, 0.02, 0.3]), 0.0)
+    assert len(np.unique(still)) == 1
+
+
+def test_cell_key_differs_from_cell_to_cell():
+    def data(*coordinates):
+        return tuple(np.asarray(jax.random.key_data(rj.cell_key(7, *coordinates))).tolist())
+
+    cells = [(), (0.9,), (0.9, 0.01), (0.01, 0.9), (1,), (16777216,), (16777217,)]
+    assert len({data(*cell) for cell in cells}) == len(cells)
+    assert data(0.0) == data(-0.0)
+    assert jax.jit(lambda f: jax.random.key_data(rj.cell_key(7, f)))(0.9).tolist() == list(data(0.9))
+    with jax.enable_x64(True):
+        assert data(0.999) != data(0.999 + 1e-9)
 
 
 def _run(**changes):
@@ -170,8 +184,8 @@ def _run(**changes):
         (dict(tail=11), r"tail must be at most num_steps, got tail=11 > num_steps=10; shorten the tail"),
         (dict(tail=0), r"tail must be a whole number of at least 1, got 0"),
         (dict(num_steps=0), r"num_steps must be a whole number of at least 1, got 0; a run needs at least one step"),
-        (dict(eta=0.0), r"eta must lie in \(0, inf\], got 0.0; give a positive step size"),
-        (dict(eta=-1.0), r"eta must lie in \(0, inf\], got -1.0"),
+        (dict(eta=0.0), r"eta must lie in \(0, inf\), got 0.0; give a positive step size"),
+        (dict(eta=-1.0), r"eta must lie in \(0, inf\), got -1.0"),
         (dict(mu=1.1), r"mu must lie in \[0, 1\], got 1.1; momentum is the share"),
         (dict(mu=-0.1), r"mu must lie in \[0, 1\], got -0.1"),
         (dict(mu=np.ones(3)), r"mu must be one number, got shape \(3,\); put its values on an axis of rj.sweep"),

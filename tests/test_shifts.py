@@ -1,3 +1,6 @@
+import functools
+from fractions import Fraction
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,6 +29,16 @@ def test_phase_does_not_drift_in_float32():
     assert not np.allclose(0.5 * np.sin(2 * np.pi * f * k.astype(np.float32)), exact, atol=1e-3)  # what it avoids
 
 
+@pytest.mark.parametrize("f", [1e-6, 1 / 2000, 0.0371, 0.5])
+@pytest.mark.parametrize("k", [10**6, 10**8, 2**31 - 1])
+def test_phase_is_exact_for_every_frequency(f, k):
+    """Against rational arithmetic on the float32 value of f."""
+    f = np.float32(f)
+    exact = float(Fraction(float(f)) * k % 1)
+    error = (float(phase_after(jnp.int32(k), jnp.asarray(f))) - exact + 0.5) % 1 - 0.5
+    assert abs(error) < 2**-23
+
+
 def test_phase_lies_in_the_unit_interval():
     f = jnp.float32(0.49999997)
     phase = jax.vmap(lambda k: phase_after(k, f))(jnp.arange(5000, dtype=jnp.int32))
@@ -44,6 +57,25 @@ def test_period_and_profile_agree_with_the_sequence():
     profile = jax.vmap(shift.profile)(jnp.arange(40.0) / 40)
     assert np.allclose(means(shift, np.arange(40)), profile, atol=1e-6)
     assert np.isinf(rj.shifts.sinusoid(0.0).period)
+
+
+def test_bad_amplitude():
+    for amplitude in (np.nan, [[0.5]], [1.0, np.inf]):
+        with pytest.raises(
+            ValueError, match=r"amplitude must be a finite number or one of them per input, got .*; give"
+        ):
+            rj.shifts.sinusoid(0.1, amplitude=amplitude)
+
+
+def test_a_profile_of_ones_own():
+    """f = 0 is the iid baseline, mean 0, whatever the profile; f is checked."""
+    triangle = functools.partial(
+        rj.shifts.periodic, profile=lambda phase: jnp.reshape(4 * jnp.abs(phase - 0.5) - 1, (1,))
+    )
+    assert means(triangle(0.25), np.arange(4))[:, 0].tolist() == [1, 0, -1, 0]
+    assert means(triangle(0.0), np.arange(4))[:, 0].tolist() == [0, 0, 0, 0]
+    with pytest.raises(ValueError, match=r"f must lie in \[0, 0.5\], got 1.25"):
+        triangle(1.25)
 
 
 @pytest.mark.parametrize("f", [-0.01, 0.51, np.nan])

@@ -52,6 +52,22 @@ def test_scaled_product(x64):
         assert float(log_spectral_radius(Scaled(mantissa, jnp.int32(-5000)))) == pytest.approx(expected, abs=1e-11)
 
 
+def test_what_is_not_finite_is_nan_and_what_is_not_square_is_refused():
+    for bad in (np.nan, np.inf):
+        for size in (2, 8):
+            assert np.isnan(float(log_spectral_radius(jnp.full((size, size), bad))))
+    with pytest.raises(ValueError, match=r"matrix must be square, got shape \(2, 3\); map over a stack of them"):
+        log_spectral_radius(jnp.ones((2, 3)))
+    with pytest.raises(ValueError, match=r"matrix must be square, got shape \(3, 2, 2\)"):
+        log_spectral_radius(jnp.ones((3, 2, 2)))
+
+
+def test_numpy_and_integer_matrices():
+    for size in (4, 8):
+        assert float(log_spectral_radius(3 * np.eye(size))) == pytest.approx(np.log(3), rel=1e-6)
+        assert float(log_spectral_radius(3 * np.eye(size, dtype=int))) == pytest.approx(np.log(3), rel=1e-6)
+
+
 def test_entries_outside_the_range_of_their_squares():
     assert float(log_spectral_radius(jnp.full((2, 2), 1e30))) == pytest.approx(np.log(2e30), rel=1e-6)
     assert float(log_spectral_radius(jnp.full((2, 2), 1e-30))) == pytest.approx(np.log(2e-30), rel=1e-6)

@@ -119,6 +119,8 @@ def test_grid_too_large_for_the_memory_is_cut(monkeypatch):
     assert cut.attrs["num_chunks"] > 4
     assert cut.attrs["peak_bytes"] <= 0.2 * plenty.attrs["peak_bytes"]
     xr.testing.assert_allclose(cut, plenty, rtol=1e-5)
+    monkeypatch.setattr(engine, "_memory", lambda device: 0)  # nothing fits: one cell a device, and no endless search
+    assert rj.sweep(wide, dict(x=[0.0, 1.0, 2.0], y=[1.0]), devices=2).attrs["chunk_shape"] == [2, 1]
 
 
 def test_memory_does_not_grow_with_the_number_of_steps():
@@ -132,7 +134,7 @@ def test_memory_does_not_grow_with_the_number_of_steps():
 
         return rj.sweep(longer, dict(seed=np.arange(5), mu=np.linspace(0.9, 1, 40))).attrs["peak_bytes"]
 
-    assert run(1000) == run(10_500)  # both in blocks of 20
+    assert run(10_500) == run(40_500)  # both in groups of ten blocks of 20
 
 
 def test_outputs_of_every_kind():
@@ -183,8 +185,10 @@ def test_box(shape, limit, devices):
         (dict(x=[], y=[1.0]), r"axis 'x' must have at least one value, got none; remove it or give it values"),
         (dict(x=[[1.0]], y=[1.0]), r"axis 'x' must be 1-D, got shape \(1, 1\); wrap a single value as \[value\]"),
         (dict(x=2.0, y=[1.0]), r"axis 'x' must be 1-D, got shape \(\)"),
-        (dict(x=[1.0, np.inf], y=[1.0]), r"axis 'x' must be finite, got inf; drop that value"),
-        (dict(x=[np.nan], y=[1.0]), r"axis 'x' must be finite, got nan"),
+        (dict(x=[1.0, np.inf], y=[1.0]), r"axis 'x' must be finite in float32, got inf; drop that value"),
+        (dict(x=[1e300], y=[1.0]), r"axis 'x' must be finite in float32, got 1e\+300; drop that value"),
+        (dict(x=[-(2**63)], y=[1.0]), r"axis 'x' must fit into int32, got -9223372036854775808; use float values"),
+        (dict(x=[np.nan], y=[1.0]), r"axis 'x' must be finite in float32, got nan"),
         (dict(x=[2**31], y=[1.0]), r"axis 'x' must fit into int32, got 2147483648; use float values"),
         (dict(x=["a"], y=[1.0]), r"axis 'x' must hold real numbers, got dtype <U1; index other things by integers"),
         (
@@ -210,7 +214,8 @@ def test_bad_axes(axes, message):
         ),
         ({"a": None}, r"point must return a dict of arrays, got NoneType under 'a'"),
         ({1: 2.0}, r"point must return a dict of arrays, got float under 1; return scalars or arrays of fixed shape"),
-        ({"x": 1.0}, r"point returns \['x'\], which are axes too; rename the outputs"),
+        ({"x": 1.0}, r"outputs, their dimensions and axes share the names \['x'\]; rename the outputs"),
+        ({"a": jnp.ones(2), "a_0": 1.0}, r"outputs, their dimensions and axes share the names \['a_0'\]"),
     ],
 )
 def test_bad_outputs(output, message):
@@ -225,5 +230,17 @@ def test_other_bad_input():
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), chunk=0)
     with pytest.raises(ValueError, match=r"devices must be between 1 and 2, got 3; this process sees"):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=3)
-    with pytest.raises(ValueError, match=r"devices must name at least one device, got none; leave it out"):
-        rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=[])
+    for devices in ([], "cpu", jax.devices()[0], [jax.devices()[0]] * 2, True):
+        with pytest.raises(
+            ValueError, match=r"devices must be a number or a list of different devices, got .*; leave it"
+        ):
+            rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=devices)
+
+    class Unhashable:
+        __hash__ = None
+
+        def __call__(self, x):
+            return {"y": x}
+
+    with pytest.raises(ValueError, match=r"point must be hashable, got .*; wrap it in a function"):
+        rj.sweep(Unhashable(), dict(x=[1.0]))

@@ -181,6 +181,63 @@ def test_rate_at_zero_frequency_is_the_limit(x64, mu, discrete):
     assert nearer < max(0.5 * near, 1e-8)  # measured: it falls as T^-0.8 where a mode is overdamped, else it is 0
 
 
+@pytest.mark.parametrize(
+    ("amplitude", "mu", "eta", "bias"),
+    [([1.0, 0.0], 0.0, 0.4, False), ([1.5], 0.05, 0.3, True)],
+)
+def test_slow_limit_at_large_step_sizes(x64, amplitude, mu, eta, bias):
+    """With a bias the modes mix, and at each phase the slowest decides; without, each mode goes its own way."""
+
+    @jax.jit
+    def rate(f):
+        shift = rj.shifts.sinusoid(f, amplitude=amplitude)
+        return rj.theory.growth_rate(shift, mu=mu, eta=eta, bias=bias, discrete=True)
+
+    errors = [abs(float(rate(1 / T) - rate(0.0))) for T in (1000, 16_000)]
+    assert errors[1] < 0.3 * errors[0]
+    assert errors[1] < 0.02
+
+
+def test_endless_periods_take_the_limit():
+    assert float(growth_rate(np.float32(1e-8), 0.9, 0.01)) == pytest.approx(-0.05, abs=1e-6)
+    assert np.isnan(jax.jit(lambda f: rj.theory.monodromy(rj.shifts.sinusoid(f), mu=0.9, eta=0.01))(0.0)).all()
+
+
+def test_traced_period_that_is_not_whole_is_nan():
+    rates = [float(growth_rate(f, 0.9, 0.01, discrete=True)) for f in (0.045, 1 / 22, 1 / 317)]
+    assert np.isnan(rates).tolist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("T", "mu", "settings", "amplitude"),
+    [
+        (40, 0.95, dict(input_variance=3000.0), 0.5),
+        (200, 0.95, dict(loss_factor=200.0), 0.5),
+        (40, 0.95, dict(loss_factor=1.0, input_variance=0.1), 0.5),
+        (30, 0.97, {}, 20.0),
+    ],
+)
+def test_stiff_and_soft_problems(x64, T, mu, settings, amplitude):
+    """The number of RK4 steps follows the curvature."""
+    shift = rj.shifts.sinusoid(1 / T, amplitude=amplitude)
+    ours = float(rj.theory.growth_rate(shift, mu=mu, eta=0.01, **settings)) * T
+    variance, factor = settings.get("input_variance", 1.0), settings.get("loss_factor", 2.0)
+    exact = reference.log_rho_of_ode(1 / T, mu, 0.01, amplitude=amplitude, variance=variance, factor=factor)
+    assert ours == pytest.approx(exact, abs=2e-6)
+
+
+def test_without_bias(x64):
+    """One input and no bias: Hill's equation with B = 2 (1 + m^2), against a product of many short exponentials."""
+    T, mu, eta, n = 30, 0.98, 0.01, 4000
+    psi = np.eye(2)
+    for i in range(n):
+        m = 0.5 * np.sin(2 * np.pi * (i + 0.5) / n)
+        A = np.array([[0, 1], [-2 * (1 + m * m), -(1 - mu) / np.sqrt(eta)]])
+        psi = expm(A * T * np.sqrt(eta) / n) @ psi
+    ours = rj.theory.monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=eta, bias=False)
+    assert np.allclose(ours, psi, rtol=0, atol=1e-6)
+
+
 def test_long_strongly_damped_periods_stay_finite():
     rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 2000), mu=0.75, eta=0.01)  # psi is of order 1e-84
     assert float(rate) == pytest.approx(reference.log_rho_of_ode(1 / 2000, 0.75, 0.01) / 2000, abs=2e-5)
@@ -195,13 +252,13 @@ def test_three_inputs_along_one_direction_are_one_input(x64):
 
 def test_bad_input():
     sinusoid = rj.shifts.sinusoid
-    with pytest.raises(ValueError, match=r"whole number of steps, got 22.22222; take f = 1/T"):
+    with pytest.raises(ValueError, match=r"whole number of steps, at most 1.04858e\+06, got 22.22222; take f = 1/T"):
         rj.theory.discrete_monodromy(sinusoid(0.045), mu=0.9, eta=0.01)
     with pytest.raises(ValueError, match=r"stands still has no period, got f = 0; ask growth_rate"):
         rj.theory.monodromy(sinusoid(0.0), mu=0.9, eta=0.01)
     with pytest.raises(ValueError, match=r"mu must lie in \[0, 1\], got 1.5; momentum is"):
         rj.theory.growth_rate(sinusoid(0.1), mu=1.5, eta=0.01)
-    with pytest.raises(ValueError, match=r"eta must lie in \(0, inf\], got 0.0; give a positive step size"):
+    with pytest.raises(ValueError, match=r"eta must lie in \(0, inf\), got 0.0; give a positive step size"):
         rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.0)
     with pytest.raises(ValueError, match=r"num_steps must be a whole number of at least 1, got 0; leave it out"):
         rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, num_steps=0)

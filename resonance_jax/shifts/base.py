@@ -8,6 +8,8 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from resonance_jax import checks
+
 
 class Shift(NamedTuple):
     """A mean sequence, made by one of the factories of `resonance_jax.shifts`.
@@ -34,16 +36,34 @@ def phase_after(k: Array, f: Array) -> Array:
     """
     info = jnp.finfo(f.dtype)
     integer = jnp.dtype(f"uint{info.bits}")
-    turn_per_step = (f * 2.0**info.bits).astype(integer)
-    leading = (k.astype(integer) * turn_per_step) >> (info.bits - info.nmant - 1)  # as many bits as a float holds
+    k = k.astype(integer)
+    turns = f * 2.0**info.bits
+    whole = jnp.floor(turns)
+    rest = ((turns - whole) * 2.0**info.bits).astype(integer)  # what a small f has beyond the last bit of a turn
+    phase = k * whole.astype(integer) + _high_half(k, rest, info.bits // 2)
+    leading = phase >> (info.bits - info.nmant - 1)  # as many bits as a float holds
     return leading.astype(f.dtype) * 2.0 ** -(info.nmant + 1)
 
 
-def periodic(f: Array, profile: Callable[[Array], Array]) -> Shift:
-    """The memoryless shift whose mean at step k is `profile(f k mod 1)`."""
+def _high_half(a: Array, b: Array, half: int) -> Array:
+    """Upper half of the bits of a * b, up to 2 in its last place; `half` is half the bits of the integers."""
+    mask = (1 << half) - 1
+    return (a >> half) * (b >> half) + ((a >> half) * (b & mask) >> half) + ((a & mask) * (b >> half) >> half)
+
+
+def periodic(f: ArrayLike, profile: Callable[[Array], Array]) -> Shift:
+    """The shift without memory whose mean at step k is `profile(f k mod 1)`; f = 0 is the iid baseline, mean 0.
+
+    Args:
+        f: frequency in turns per step, in [0, 0.5].
+        profile: phase in [0, 1) -> mean (dim,).
+    """
+    checks.between("f", f, 0, 0.5, "give a frequency in turns per step; a period of T steps is f = 1/T")
+    f = jnp.asarray(f, jnp.result_type(float))
+    moving = f > 0
 
     def means(key: Array, k: Array, state: tuple[()]) -> tuple[Array, tuple[()]]:
-        return jax.vmap(lambda one: profile(phase_after(one, f)))(k), state
+        return jax.vmap(lambda one: jnp.where(moving, profile(phase_after(one, f)), 0))(k), state
 
-    period = jnp.where(f > 0, 1 / jnp.where(f > 0, f, 1), jnp.inf)
+    period = jnp.where(moving, 1 / jnp.where(moving, f, 1), jnp.inf)
     return Shift(init=lambda key: (), means=means, period=period, profile=profile)

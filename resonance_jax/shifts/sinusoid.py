@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -15,7 +16,7 @@ def sinusoid(f: ArrayLike, *, amplitude: ArrayLike | Sequence[float] = 0.5) -> S
 
     Args:
         f: frequency in turns per step, in [0, 0.5]; 0 is the iid baseline, mean 0.
-        amplitude: scalar (every input moves alike), or shape (dim,) for a direction of its own.
+        amplitude: scalar (every input of a run moves alike; to theory it is one input), or shape (dim,), one per input.
 
     Returns:
         A periodic shift of period 1/f steps.
@@ -25,11 +26,13 @@ def sinusoid(f: ArrayLike, *, amplitude: ArrayLike | Sequence[float] = 0.5) -> S
     >>> [round(float(mean), 3) + 0 for mean in means[:, 0]]
     [0.0, 0.5, 0.0, -0.5]
     """
-    checks.between("f", f, 0, 0.5, "give a frequency in turns per step; a period of T steps is f = 1/T")
-    dtype = jnp.result_type(float)
-    direction = jnp.atleast_1d(jnp.asarray(amplitude, dtype))
+    direction = jnp.atleast_1d(jnp.asarray(amplitude, jnp.result_type(float)))
+    if direction.ndim != 1 or not (checks.is_concrete(amplitude) is False or np.isfinite(amplitude).all()):
+        raise ValueError(
+            f"amplitude must be a finite number or one of them per input, got {amplitude}; give shape () or (dim,)"
+        )
 
     def profile(phase: Array) -> Array:
         return direction * jnp.sin(2 * jnp.pi * phase)
 
-    return periodic(jnp.asarray(f, dtype), profile)
+    return periodic(f, profile)

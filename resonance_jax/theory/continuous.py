@@ -20,6 +20,7 @@ from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
 
 BLOCK = 16  # RK4 steps between two rescalings
+MOST_STEPS = 2.0**20  # per period
 
 
 def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: int | Array) -> Scaled:
@@ -76,24 +77,39 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
 
 
 def flow(B: GradientMatrix, period: Array, mu: Array, eta: Array, num_steps: int | None) -> Scaled:
-    """psi over `period` optimizer steps."""
+    """psi over `period` optimizer steps; NaN where the period is too long to integrate."""
     if num_steps is not None:
         checks.at_least_one("num_steps", num_steps, "leave it out to have it chosen")
     alpha = (1 - mu) / jnp.sqrt(eta)
-    duration = period * jnp.sqrt(eta)
-    return integrate(B, alpha=alpha, duration=duration, num_steps=num_steps or enough_steps(period, eta))
+    duration = jnp.where(too_long(B, period, eta), jnp.nan, period * jnp.sqrt(eta))
+    return integrate(B, alpha=alpha, duration=duration, num_steps=num_steps or enough_steps(B, period, eta))
 
 
-def enough_steps(period: Array, eta: Array) -> Array:
-    """RK4 steps per period for an error of log rho below 1e-6 in float64 and 1e-4 in float32 (measured, see the tests).
+def enough_steps(B: GradientMatrix, period: Array, eta: Array) -> Array:
+    """RK4 steps per period, at most 2^20, for an error of log rho near 1e-6 in float64 and 1e-4 in float32.
 
-    The number follows from T and eta, not from mu: momentum is at least 0, so alpha h <= h / sqrt(eta), and cells that
-    differ in mu share the evaluations of B.
+    Measured for the problem of experiment 1 (float32 in the range of the heatmap), see the tests; there the error grows
+    as T h^4 b^(5/2) with the largest curvature b, and so h follows b. The number does not depend on mu: momentum is at
+    least 0, so alpha h <= h / sqrt(eta), and cells that differ in mu share the evaluations of B.
     """
-    double = jnp.finfo(period.dtype).bits == 64
-    longest_h = jnp.minimum(0.012 if double else 0.065, 2 * jnp.sqrt(eta))  # RK4 is stable for alpha h < 2.78
+    return jnp.minimum(_wanted_steps(B, period, eta), MOST_STEPS).astype(jnp.int32)
+
+
+def too_long(B: GradientMatrix, period: Array, eta: Array) -> Array:
+    """Whether a period has more steps than are worth integrating; `growth_rate` then takes the limit of long ones."""
+    return ~(_wanted_steps(B, period, eta) <= MOST_STEPS)
+
+
+def _wanted_steps(B: GradientMatrix, period: Array, eta: Array) -> Array:
+    dtype = period.dtype
+    double = jnp.finfo(dtype).bits == 64
+    curvature = jnp.max(jax.vmap(lambda phase: jnp.trace(B(phase)))(jnp.arange(32, dtype=dtype) / 32))
+    stiffer = jnp.maximum(curvature / 4.5, 1) ** 0.625  # 4.5: tr B of experiment 1, where the step was measured
+    longest_h = jnp.minimum(
+        (0.012 if double else 0.065) / stiffer, 2 * jnp.sqrt(eta)
+    )  # RK4 is stable to alpha h = 2.78
     fewest = 256 if double else 64  # per period, for the shape of the shift itself
-    return jnp.maximum(jnp.ceil(period * jnp.sqrt(eta) / longest_h), fewest).astype(jnp.int32)
+    return jnp.maximum(jnp.ceil(period * jnp.sqrt(eta) / longest_h), fewest)
 
 
 def monodromy(
@@ -109,7 +125,8 @@ def monodromy(
     """psi(T): what one period of the shift does to xi = (theta - theta*, theta').
 
     Args:
-        shift: a periodic shift; its period is 1/f steps, sqrt(eta)/f in ODE time.
+        shift: a periodic shift; its period is 1/f steps, sqrt(eta)/f in ODE time. It also sets the number of inputs:
+            give its amplitude as a vector where there are several.
         mu: momentum, in [0, 1].
         eta: step size, > 0.
         input_variance: variance of the inputs around their mean.
@@ -118,7 +135,8 @@ def monodromy(
         num_steps: RK4 steps per period; None chooses them from the period (see `enough_steps`).
 
     Returns:
-        (2n, 2n) for n weights. A long period may leave the floating range; `growth_rate` does not.
+        (2n, 2n) for n weights. A long period may leave the floating range; `growth_rate` does not. NaN for a period
+        that would need more than 2^20 steps, or a traced f = 0.
 
     >>> import resonance_jax as rj
     >>> psi = monodromy(rj.shifts.sinusoid(0.05), mu=0.98, eta=0.01)

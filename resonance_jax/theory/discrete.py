@@ -4,31 +4,32 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks, entrywise, logscale
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.continuous import MOST_STEPS
 from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
 
 
 def whole_steps(period: Any) -> Array:
-    """The period as a whole number of steps; a traced one is rounded to the nearest."""
-    rounded = jnp.round(jnp.asarray(period))
-    if checks.is_concrete(period):
-        tolerance = 4 * float(jnp.finfo(jnp.result_type(float)).eps)
-        if not (np.isfinite(period) and np.abs(period - rounded) <= tolerance * rounded):
-            raise ValueError(
-                f"the discrete monodromy needs a period of a whole number of steps, got {float(period):.7g}; "
-                f"take f = 1/T for a whole T, or the continuous monodromy"
-            )
-    return rounded.astype(jnp.int32)
+    """The period as a whole number of steps; -1 for a traced one that is not whole, or too long."""
+    period = jnp.asarray(period)
+    rounded = jnp.round(period)
+    tolerance = 4 * float(jnp.finfo(period.dtype).eps)
+    whole = (jnp.abs(period - rounded) <= tolerance * rounded) & (rounded <= MOST_STEPS)
+    if checks.is_concrete(whole) and not whole:
+        raise ValueError(
+            f"the discrete monodromy needs a period of a whole number of steps, at most {MOST_STEPS:g}, "
+            f"got {float(period):.7g}; take f = 1/T for a whole T, or the continuous monodromy"
+        )
+    return jnp.where(whole, rounded, -1).astype(jnp.int32)
 
 
 def product(B: GradientMatrix, num_steps: Array, mu: Array, eta: Array) -> Scaled:
-    """M_{N-1} ... M_1 M_0 for the N steps of a period, entries in nested tuples."""
+    """M_{N-1} ... M_1 M_0 for the N steps of a period, entries in nested tuples; NaN for N = -1."""
     n = jax.eval_shape(B, mu).shape[0]
     d_phase = 1 / num_steps.astype(mu.dtype)
 
@@ -39,7 +40,7 @@ def product(B: GradientMatrix, num_steps: Array, mu: Array, eta: Array) -> Scale
         error = jax.tree.map(jnp.add, error, velocity)
         return logscale.normalize(Scaled((error, velocity), matrix.exponent))
 
-    identity = entrywise.matrix(jnp.eye(2 * n, dtype=mu.dtype))
+    identity = entrywise.matrix(jnp.where(num_steps < 0, jnp.nan, jnp.eye(2 * n, dtype=mu.dtype)))
     matrix = jax.lax.fori_loop(0, num_steps, step, Scaled((identity[:n], identity[n:]), jnp.int32(0)))
     return Scaled(matrix.mantissa[0] + matrix.mantissa[1], matrix.exponent)
 
@@ -58,7 +59,7 @@ def discrete_monodromy(
         xi_{k+1} = M_k xi_k,    M_k = [[I - eta B_k, mu I], [-eta B_k, mu I]]
 
     Args:
-        shift: a periodic shift whose period is a whole number of steps.
+        shift: a periodic shift whose period is a whole number of steps; a traced one that is not gives NaN.
         Others: as `monodromy`.
 
     Returns:

@@ -7,7 +7,7 @@ from jax.typing import ArrayLike
 
 from resonance_jax.shifts.base import Shift
 from resonance_jax.spectral import log_spectral_radius
-from resonance_jax.theory.continuous import flow
+from resonance_jax.theory.continuous import MOST_STEPS, flow, too_long
 from resonance_jax.theory.discrete import product, whole_steps
 from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
 
@@ -27,14 +27,15 @@ def growth_rate(
 ) -> Array:
     """log rho / (period in steps): positive where the expected gradient drives the weights away.
 
-    A stability chart is `rj.sweep` of this. At f = 0 it is the limit of long periods.
+    A stability chart is `rj.sweep` of this. At f = 0, and for periods of more than 2^20 steps, it is the limit of long
+    periods.
 
     Args:
-        discrete: the exact product of one-step matrices instead of the ODE.
+        discrete: the exact product of one-step matrices instead of the ODE, for periods of whole steps.
         Others: as `monodromy`.
 
     Returns:
-        Scalar, finite.
+        Scalar. -inf if one period forgets everything; NaN for `discrete` and a traced period that is not whole.
 
     >>> import resonance_jax as rj
     >>> rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22), mu=0.99, eta=0.01)
@@ -43,18 +44,22 @@ def growth_rate(
     """
     B = gradient_matrix(shift, input_variance=input_variance, loss_factor=loss_factor, bias=bias)
     mu, eta = optimizer(mu, eta)
-    standing = jnp.isinf(jnp.asarray(shift.period))
-    period = jnp.where(standing, jnp.ones_like(mu, shape=()), jnp.asarray(shift.period))  # any finite one where unused
+    period = jnp.asarray(shift.period)
+    standing = too_long(B, period, eta) if not discrete else period > MOST_STEPS
+    period = jnp.where(standing, jnp.ones_like(period), period)  # any short one where it is not used
     if discrete:
         steps = whole_steps(period)
         rate = log_spectral_radius(product(B, steps, mu, eta)) / steps.astype(mu.dtype)
     else:
         rate = log_spectral_radius(flow(B, period, mu, eta, num_steps)) / period
-    return jnp.where(standing, _slow_rate(B, mu, eta, discrete), rate)
+    return jnp.where(standing, _slow_rate(B, mu, eta, discrete, modes_mix=bias), rate)
 
 
-def _slow_rate(B: GradientMatrix, mu: Array, eta: Array, discrete: bool) -> Array:
-    """Limit of long periods: at each phase the slowest mode of the frozen system decides; mean over the phases.
+def _slow_rate(B: GradientMatrix, mu: Array, eta: Array, discrete: bool, modes_mix: bool) -> Array:
+    """Limit of long periods, from the modes of the system frozen at each phase.
+
+    With a bias the modes turn with the mean and mix: at each phase the slowest decides. Without, a mean along one
+    direction leaves them apart: each goes through all phases, and the slowest of them decides.
 
     A curvature b, eigenvalue of B, gives modes with  lambda^2 + alpha lambda + b = 0  in ODE time, and
     z^2 - (1 + mu - eta b) z + mu = 0  per step.
@@ -69,4 +74,4 @@ def _slow_rate(B: GradientMatrix, mu: Array, eta: Array, discrete: bool) -> Arra
     else:
         half = (1 - mu) / 2  # alpha sqrt(eta) / 2
         rates = -half + jnp.sqrt(jnp.maximum(half**2 - eta * b, 0))
-    return rates.max(axis=1).mean()
+    return rates.max(axis=1).mean() if modes_mix else rates.mean(axis=0).max()
