@@ -1,6 +1,5 @@
 """SGD with momentum on least squares as what it is: a linear recursion, driven by drawn samples, of unlimited range."""
 
-import math
 from typing import Any, NamedTuple
 
 import jax
@@ -15,13 +14,14 @@ from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
 BLOCKS = range(20, 9, -1)  # steps between two rescalings: the most that divide the run
-GROUPS = range(10, 1, -1)  # blocks whose samples are drawn at a time: fewer kernels on a GPU, little memory
 HEADROOM = 80  # a block starts at 2^80 and reaches 2^120 at most; below there is room to fall by 2^-10 a step
 
 
 class _Run(NamedTuple):
     phase_space: Scaled  # (error, velocity): xi = (theta - theta*, v), each an entrywise vector
+    shift_state: Any
     total: Scaled  # sum of ||theta_k - theta*|| so far
+    k: Array  # steps done, int32
 
 
 def oscillate(
@@ -71,18 +71,17 @@ def oscillate(
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
 
-    def draw(k: Array, shift_state: Any) -> tuple[tuple[Array, Array | None], Any]:
-        """B and b of consecutive steps, outside the update: they depend on seed and shift, never on mu or eta."""
+    def draw(k: Array, shift_state: Any) -> tuple[Array, Array | None, Any]:
+        """B and b of a block of steps, outside the update: they depend on seed and shift, never on mu or eta."""
         means, shift_state = shift.means(shift_key, k, shift_state)
         moments = jax.vmap(lambda one: problem.noise_moments(jax.random.fold_in(noise_key, one)))(k)
-        return jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(
-            moments, means
-        ), shift_state
+        B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
+        return B, b, shift_state
 
-    def advance(run: _Run, drawn: tuple[Array, Array | None], measure: bool) -> _Run:
-        """The steps from one rescaling to the next."""
-        length = len(drawn[0])
-        B, b = entrywise.matrix(drawn[0]), drawn[1]
+    def advance(run: _Run, length: int, measure: bool) -> _Run:
+        """`length` steps from one rescaling to the next."""
+        B, b, shift_state = draw(run.k + jnp.arange(length, dtype=jnp.int32), run.shift_state)
+        B = entrywise.matrix(B)
         size_of_b = jnp.int32(logscale.ZERO_EXPONENT) if b is None else logscale.exponent_of(logscale.peak(b))
         largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
         start, exponent = logscale.normalize(run.phase_space, headroom=HEADROOM, at_least=largest_kick)
@@ -119,48 +118,29 @@ def oscillate(
         )
         exponent = exponent + length * growth
         total = logscale.add(run.total, Scaled(total, exponent)) if measure else run.total
-        return _Run(Scaled((error, velocity), exponent), total)
+        return _Run(Scaled((error, velocity), exponent), shift_state, total, run.k + length)
 
-    def phase(run: _Run, shift_state: Any, first: int, length: int, measure: bool) -> tuple[_Run, Any]:
-        """Steps `first` to `first + length - 1`: draw for a group of blocks, then advance block by block."""
-
-        block = _largest_divisor(length, BLOCKS) or BLOCKS[0]
+    def phase(run: _Run, length: int, measure: bool) -> _Run:
+        if length == 0:
+            return run
+        fitting = [block for block in (length, *BLOCKS) if block <= BLOCKS[0] and length % block == 0]
+        block = fitting[0] if fitting else BLOCKS[0]
         num_blocks, rest = divmod(length, block)
-        size = _largest_divisor(num_blocks, GROUPS) or 1
-
-        def group(k: Array, shape: tuple[int, int], run: _Run, shift_state: Any) -> tuple[_Run, Any]:
-            drawn, shift_state = draw(k + jnp.arange(math.prod(shape), dtype=jnp.int32), shift_state)
-            by_block = jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), drawn)
-            return jax.lax.scan(lambda run, b: (advance(run, b, measure), None), run, by_block)[0], shift_state
-
-        carry = (run, shift_state)
         if rest:
-            carry = group(jnp.int32(first), (1, rest), *carry)
-        if num_blocks:
-            start, steps = first + rest, size * block
-            carry = jax.lax.fori_loop(
-                0, num_blocks // size, lambda i, carry: group(start + i * steps, (size, block), *carry), carry
-            )
-        return carry
+            run = advance(run, rest, measure)
+        return jax.lax.fori_loop(0, num_blocks, lambda _, run: advance(run, block, measure), run)
 
     theta_star, theta_0 = problem.weights(weights_key)
     error = entrywise.vector(theta_0 - theta_star)
     start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))
-    run = _Run(start, Scaled(jnp.zeros((), dtype), jnp.int32(0)))
-    run, shift_state = phase(run, shift.init(start_key), 0, num_steps - tail, measure=False)
-    run, _ = phase(run, shift_state, num_steps - tail, tail, measure=True)
+    run = _Run(start, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
+    run = phase(run, num_steps - tail, measure=False)
+    run = phase(run, tail, measure=True)
 
     return {
         "log10_distance": (logscale.log(run.total) - np.log(tail)) / np.log(10),
         "growth_rate": (logscale.log_norm(run.phase_space) - logscale.log_norm(start)) / num_steps,
     }
-
-
-def _largest_divisor(number: int, choices: range) -> int | None:
-    """The number itself if it is small, or the first of the falling choices that divides it."""
-    if 0 < number <= choices[0]:
-        return number
-    return next((choice for choice in choices if number and number % choice == 0), None)
 
 
 def _check(key: Array, shift: Shift, problem: LinearRegression, mu: Any, eta: Any, num_steps: int, tail: int) -> None:

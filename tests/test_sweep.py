@@ -134,7 +134,7 @@ def test_memory_does_not_grow_with_the_number_of_steps():
 
         return rj.sweep(longer, dict(seed=np.arange(5), mu=np.linspace(0.9, 1, 40))).attrs["peak_bytes"]
 
-    assert run(10_500) == run(40_500)  # both in groups of ten blocks of 20
+    assert run(10_500) == run(40_500)  # both in blocks of 20
 
 
 def test_outputs_of_every_kind():
