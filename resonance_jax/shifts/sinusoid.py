@@ -27,7 +27,7 @@ def sinusoid(f: ArrayLike, *, amplitude: ArrayLike | Sequence[float] = 0.5) -> S
     [0.0, 0.5, 0.0, -0.5]
     """
     direction = jnp.atleast_1d(jnp.asarray(amplitude, jnp.result_type(float)))
-    if direction.ndim != 1 or not (checks.is_concrete(amplitude) is False or np.isfinite(amplitude).all()):
+    if direction.ndim != 1 or (checks.is_concrete(direction) and not np.isfinite(direction).all()):
         raise ValueError(
             f"amplitude must be a finite number or one of them per input, got {amplitude}; give shape () or (dim,)"
         )
