@@ -10,3 +10,4 @@ from resonance_jax.keys import cell_key as cell_key
 from resonance_jax.logscale import log10_mean as log10_mean
 from resonance_jax.oscillate import oscillate as oscillate
 from resonance_jax.sweep import sweep as sweep
+from resonance_jax.train import train as train

@@ -8,13 +8,14 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks, entrywise, logscale
+from resonance_jax import blocks, checks, entrywise, logscale
 from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-BLOCKS = range(20, 9, -1)  # steps between two rescalings: the most that divide the run
-HEADROOM = 80  # a block starts at 2^80 and reaches 2^120 at most; below there is room to fall by 2^-10 a step
+HEADROOM = (
+    80  # a block of 20 steps starts at 2^80 and reaches 2^120 at most; below there is room to fall by 2^-10 a step
+)
 
 
 class _Run(NamedTuple):
@@ -66,7 +67,9 @@ def oscillate(
     >>> bool(run["growth_rate"] > 0)  # resonance
     True
     """
-    _check(key, shift, problem, mu, eta, num_steps, tail)
+    blocks.check_run(key, shift, problem.dim, num_steps, tail)
+    checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
+    checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
@@ -120,41 +123,14 @@ def oscillate(
         total = logscale.add(run.total, Scaled(total, exponent)) if measure else run.total
         return _Run(Scaled((error, velocity), exponent), shift_state, total, run.k + length)
 
-    def phase(run: _Run, length: int, measure: bool) -> _Run:
-        if length == 0:
-            return run
-        fitting = [block for block in (length, *BLOCKS) if block <= BLOCKS[0] and length % block == 0]
-        block = fitting[0] if fitting else BLOCKS[0]
-        num_blocks, rest = divmod(length, block)
-        if rest:
-            run = advance(run, rest, measure)
-        return jax.lax.fori_loop(0, num_blocks, lambda _, run: advance(run, block, measure), run)
-
     theta_star, theta_0 = problem.weights(weights_key)
     error = entrywise.vector(theta_0 - theta_star)
     start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))
     run = _Run(start, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
-    run = phase(run, num_steps - tail, measure=False)
-    run = phase(run, tail, measure=True)
+    run = blocks.repeat(lambda run, length: advance(run, length, measure=False), run, num_steps - tail)
+    run = blocks.repeat(lambda run, length: advance(run, length, measure=True), run, tail)
 
     return {
         "log10_distance": (logscale.log(run.total) - np.log(tail)) / np.log(10),
         "growth_rate": (logscale.log_norm(run.phase_space) - logscale.log_norm(start)) / num_steps,
     }
-
-
-def _check(key: Array, shift: Shift, problem: LinearRegression, mu: Any, eta: Any, num_steps: int, tail: int) -> None:
-    if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
-        raise ValueError(f"key must be one typed key, got {key!r}; make it with jax.random.key(seed)")
-    checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
-    checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
-    checks.at_least_one("num_steps", num_steps, "a run needs at least one step")
-    checks.at_least_one("tail", tail, "the distance is a mean over the last steps")
-    if tail > num_steps:
-        raise ValueError(f"tail must be at most num_steps, got tail={tail} > num_steps={num_steps}; shorten the tail")
-    means, _ = jax.eval_shape(shift.means, key, jax.ShapeDtypeStruct((1,), jnp.int32), jax.eval_shape(shift.init, key))
-    if means.shape[1] not in (1, problem.dim):
-        raise ValueError(
-            f"the shift moves {means.shape[1]} inputs but the problem has dim={problem.dim}; give both the same "
-            "number, or a shift of one input, which moves all alike"
-        )

@@ -144,7 +144,14 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
         return {name: jnp.asarray(output) for name, output in outputs.items()}
 
     scalars = {name: jax.ShapeDtypeStruct((), dtype) for name, dtype in arguments}
-    jaxpr, outputs = jax.make_jaxpr(checked, return_shape=True)(**scalars)
+    try:
+        jaxpr, outputs = jax.make_jaxpr(checked, return_shape=True)(**scalars)
+    except jax.errors.ConcretizationTypeError as error:
+        raise ValueError(
+            "a value of an axis is needed as a plain number: in an `if`, as a shape, or as a hyperparameter that its "
+            f"optimizer cannot trace. The axes are {', '.join(scalars)}. Use jnp.where, or take it off the axes and "
+            f"sweep once for each of its values. JAX says: {str(error).splitlines()[0]}"
+        ) from error
     run = jaxpr_as_fun(jaxpr)
     in_order = sorted(scalars)  # the traced program takes its arguments, as it gives its outputs, by sorted name
 

@@ -12,7 +12,7 @@ def draws(key, shift, problem, num_steps):
     k = np.arange(num_steps, dtype=np.int32)
     means, _ = shift.means(shift_key, k, shift.init(start_key))
     step_keys = jax.vmap(lambda one: jax.random.fold_in(noise_key, one))(k)
-    x, eps = jax.vmap(lambda key, mean: problem.samples(key, mean, shift.spread))(step_keys, means)
+    x, eps = jax.vmap(lambda key, mean: problem.draw(key, mean, shift.spread))(step_keys, means)
     return np.asarray(x, float), np.asarray(eps, float), np.asarray(theta_0 - theta_star, float)
 
 
@@ -30,6 +30,19 @@ def sgdm(x, eps, error, *, mu, eta, tail, factor=2.0, reduction="mean"):
         distances.append(np.linalg.norm(error))
     end = np.log(np.linalg.norm(np.concatenate([error, velocity])))
     return np.log10(np.mean(distances[-tail:])), (end - start) / len(x)
+
+
+def adam(x, eps, error, *, eta, beta1, beta2=0.999, epsilon=1e-8, tail):
+    """Adam (Kingma and Ba, algorithm 1) on the drawn samples, squared error. Returns the mean distance."""
+    first, second = np.zeros_like(error), np.zeros_like(error)
+    distances = []
+    for k, (x_k, eps_k) in enumerate(zip(x, eps, strict=True), start=1):
+        gradient = 2 * ((x_k @ error - eps_k)[:, None] * x_k).mean(0)
+        first = beta1 * first + (1 - beta1) * gradient
+        second = beta2 * second + (1 - beta2) * gradient**2
+        error = error - eta * (first / (1 - beta1**k)) / (np.sqrt(second / (1 - beta2**k)) + epsilon)
+        distances.append(np.linalg.norm(error))
+    return np.mean(distances[-tail:])
 
 
 def gradient_matrix(m, variance=1.0, factor=2.0):

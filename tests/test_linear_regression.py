@@ -1,10 +1,12 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 import resonance_jax as rj
 from resonance_jax.problems.linear_regression import expected_gradient_matrix
+from tests import reference
 
 KEY = jax.random.key(5)
 
@@ -19,7 +21,7 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, bias, noise_v
         dim=dim, samples=samples, input_variance=0.4, noise_variance=noise_variance, reduction=reduction, bias=bias
     )
     mean = jnp.linspace(-1.0, 1.5, dim)
-    x, eps = problem.samples(KEY, mean)
+    x, eps = problem.draw(KEY, mean)
     error = jnp.arange(1.0, problem.num_weights + 1)
 
     def loss(error):
@@ -66,6 +68,75 @@ def test_weights_uniform_and_normal():
         assert abs(np.corrcoef(drawn[0].ravel(), drawn[1].ravel())[0, 1]) < 5 / np.sqrt(10_000)
         if variance is None:
             assert np.abs(drawn).max() <= 1
+
+
+def run_of(dim=4, samples=5, **maxima):
+    """A short noisy run under a shift of the same dim; sizes may be tracers."""
+    of_shift = {name: value for name, value in maxima.items() if name == "max_dim"}
+    return rj.oscillate(
+        KEY,
+        shift=rj.shifts.square_wave(9, dim=dim, **of_shift),
+        problem=rj.problems.linear_regression(
+            dim=dim, samples=samples, input_variance=0.3, noise_variance=0.1, reduction="sum", **maxima
+        ),
+        mu=0.9,
+        eta=0.01,
+        num_steps=20,
+        tail=20,
+    )
+
+
+def test_samples_as_an_axis_see_the_draws_of_the_plain_run(x64):
+    """A run on the first of at most five samples is the run on so many: the normals are drawn row by row."""
+    data = rj.sweep(lambda samples: run_of(samples=samples, max_samples=5), dict(samples=[1, 3, 5]))
+    for samples in (3, 5):
+        alone = run_of(samples=samples)
+        assert float(data.log10_distance.sel(samples=samples)) == pytest.approx(float(alone["log10_distance"]))
+
+
+@pytest.mark.parametrize("train", [False, True])
+def test_dim_as_an_axis_is_the_numpy_loop_on_fewer_inputs(x64, train):
+    """Inputs beyond dim are cut off before NumPy sees them."""
+    common = dict(mu=0.9, eta=0.01) if not train else dict(optimizer=optax.sgd(0.01, momentum=0.9))
+    run = rj.train if train else rj.oscillate
+
+    def parts(dim):
+        shift = rj.shifts.switching(9, dim=dim, variance=0.5, max_dim=4)
+        return shift, rj.problems.linear_regression(dim=dim, samples=2, noise_variance=0.1, max_dim=4)
+
+    def point(dim):
+        shift, problem = parts(dim)
+        return run(KEY, shift=shift, problem=problem, num_steps=40, tail=40, **common)
+
+    data = rj.sweep(point, dict(dim=[1, 3, 4]))
+    distances = np.log10(data.distance) if train else data.log10_distance
+    for dim in (1, 3, 4):
+        x, eps, error = reference.draws(KEY, *parts(dim), 40)
+        kept = [*range(dim), 4]
+        assert not np.any(np.delete(x, kept, axis=2))
+        assert not np.any(np.delete(error, kept))
+        theirs, _ = reference.sgdm(x[..., kept], eps, error[kept], mu=0.9, eta=0.01, tail=40)
+        assert float(distances.sel(dim=dim)) == pytest.approx(theirs, abs=1e-10)
+
+
+def test_masked_square_wave_keeps_its_norm():
+    shift = jax.jit(lambda dim: rj.shifts.square_wave(9, dim=dim, max_dim=6).init(KEY))(3)
+    assert np.linalg.norm(shift) == pytest.approx(0.5)
+    assert np.count_nonzero(shift) == 3
+
+
+@pytest.mark.parametrize(
+    ("point", "axes", "message"),
+    [
+        (lambda samples: run_of(samples=samples), dict(samples=[1, 2]), r"samples is traced, .*give max_samples"),
+        (lambda dim: run_of(dim=dim, max_dim=4), dict(dim=[1.0]), r"dim must be one whole number, .*put integers"),
+        (lambda x: run_of(dim=5, max_dim=4), dict(x=[1.0]), r"dim must be at most max_dim, got dim=5 > 4; raise max_"),
+        (lambda x: run_of(max_samples=0), dict(x=[1.0]), r"max_samples must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_bad_sizes(point, axes, message):
+    with pytest.raises(ValueError, match=message):
+        rj.sweep(point, axes)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
+from resonance_jax.problems.base import Batch
+from resonance_jax.shifts.base import Shift
 
 
 class NoiseMoments(NamedTuple):
@@ -24,16 +26,28 @@ class NoiseMoments(NamedTuple):
 class LinearRegression(NamedTuple):
     """Least squares y = <theta*, (x, 1)> + epsilon, made by `linear_regression`.
 
-    The gradient of one step is linear in the error, g = B (theta - theta*) - b, with B and b from the drawn samples.
-    The spread of a shift adds to the variance of the inputs.
+    The gradient of one step is linear in the error, g = B (theta - theta*) - b, with B and b from the drawn samples:
+    `oscillate` uses this. `train` differentiates `loss` instead. The spread of a shift adds to the variance of the
+    inputs.
     """
 
     dim: int  # inputs
     num_weights: int  # dim, plus one with a bias
     weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
-    samples: Callable[..., tuple[Array, Array]]  # key, mean, spread=0 -> (x, 1) (samples, num_weights), epsilon
-    noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of the same draws as `samples`
+    noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of the same draws as `draw`
     gradient: Callable[..., tuple[Array, Array | None]]  # moments, mean, spread=0 -> B, b
+    draw: Callable[..., Batch]  # key, mean, spread=0 -> inputs (x, 1) (samples, num_weights), epsilon
+    loss: Callable[[Array, Array, Batch], Array]  # theta, theta*, batch -> scalar
+    measure: str = "distance"
+
+    def init(self, key: Array, shift: Shift, shift_state: object) -> tuple[Array, Array]:
+        """theta_0 and theta*."""
+        theta_star, theta_0 = self.weights(key)
+        return theta_0, theta_star
+
+    def error(self, theta: Array, theta_star: Array) -> Array:
+        """||theta - theta*||."""
+        return jnp.linalg.norm(theta - theta_star)
 
 
 def expected_gradient_matrix(
@@ -62,14 +76,16 @@ def expected_gradient_matrix(
 
 def linear_regression(
     *,
-    dim: int,
-    samples: int,
+    dim: ArrayLike,
+    samples: ArrayLike,
     input_variance: ArrayLike = 1.0,
     noise_variance: ArrayLike = 0.0,
     weight_variance: ArrayLike | None = None,
     reduction: str = "mean",
     loss_factor: ArrayLike = 2.0,
     bias: bool = True,
+    max_dim: int | None = None,
+    max_samples: int | None = None,
 ) -> LinearRegression:
     """Regression on `samples` draws a step of x ~ N(m_k, c I) with fixed targets.
 
@@ -82,15 +98,17 @@ def linear_regression(
         reduction: "mean" or "sum" of the samples' gradients.
         loss_factor: 2 for the squared error, 1 for half of it.
         bias: whether the model has a bias weight, the last one.
+        max_dim, max_samples: largest values that `dim` and `samples` take where they are axes of a sweep. Inputs and
+            samples beyond the actual number are drawn and count nothing.
 
     Returns:
         A `LinearRegression`.
 
     Raises:
-        ValueError: `dim` or `samples` below 1, a negative variance, an unknown reduction.
+        ValueError: `dim` or `samples` below 1, or traced without a maximum; a negative variance; an unknown reduction.
     """
-    checks.at_least_one("dim", dim, "count the inputs without the bias")
-    checks.at_least_one("samples", samples, "a step needs at least one sample")
+    num_inputs, input_mask = checks.count("dim", dim, max_dim, "count the inputs without the bias")
+    num_samples, sample_mask = checks.count("samples", samples, max_samples, "a step needs at least one sample")
     checks.one_of("reduction", reduction, ("mean", "sum"))
     for name, value in dict(
         input_variance=input_variance, noise_variance=noise_variance, weight_variance=weight_variance
@@ -102,8 +120,10 @@ def linear_regression(
     dtype = jnp.result_type(float)
     noisy = not checks.is_concrete(noise_variance) or bool(np.any(np.asarray(noise_variance) > 0))
     noise_scale = jnp.sqrt(jnp.asarray(noise_variance, dtype))
-    factor = jnp.asarray(loss_factor, dtype) * (samples if reduction == "sum" else 1)
-    num_weights = dim + int(bias)
+    share = 1 / jnp.asarray(samples, dtype)  # of one sample in a mean
+    factor = jnp.asarray(loss_factor, dtype) * (jnp.asarray(samples, dtype) if reduction == "sum" else 1)
+    num_weights = num_inputs + int(bias)
+    weight_mask = None if input_mask is None else jnp.append(input_mask, True) if bias else input_mask
 
     def weights(key: Array) -> tuple[Array, Array]:
         shape = (2, num_weights)
@@ -111,32 +131,41 @@ def linear_regression(
             drawn = jax.random.uniform(key, shape, dtype, -1, 1)
         else:
             drawn = jnp.sqrt(jnp.asarray(weight_variance, dtype)) * jax.random.normal(key, shape, dtype)
+        drawn = checks.masked(drawn, weight_mask)
         return drawn[0], drawn[1]
 
     def standard_normals(key: Array) -> tuple[Array, Array | None]:
+        """z (samples, dim) and epsilon (samples,), 0 for what is masked."""
         input_key, noise_key = jax.random.split(key)
-        z = jax.random.normal(input_key, (samples, dim), dtype)
-        return z, noise_scale * jax.random.normal(noise_key, (samples,), dtype) if noisy else None
+        z = jax.random.normal(input_key, (num_samples, num_inputs), dtype)
+        z = checks.masked(checks.masked(z, input_mask).T, sample_mask).T
+        if not noisy:
+            return z, None
+        return z, checks.masked(noise_scale * jax.random.normal(noise_key, (num_samples,), dtype), sample_mask)
 
     def input_scale(spread: ArrayLike) -> Array:
         return jnp.sqrt(jnp.asarray(input_variance, dtype) + jnp.asarray(spread, dtype))
 
-    def draw_samples(key: Array, mean: Array, spread: ArrayLike = 0.0) -> tuple[Array, Array]:
+    def draw(key: Array, mean: Array, spread: ArrayLike = 0.0) -> Batch:
         z, eps = standard_normals(key)
-        x = jnp.broadcast_to(mean, z.shape) + input_scale(spread) * z
-        x = jnp.concatenate([x, jnp.ones((samples, 1), dtype)], axis=1) if bias else x
-        return x, jnp.zeros((samples,), dtype) if eps is None else eps
+        x = checks.masked(jnp.broadcast_to(mean, (num_inputs,)), input_mask)[None, :] + input_scale(spread) * z
+        x = jnp.concatenate([x, jnp.ones((num_samples, 1), dtype)], axis=1) if bias else x
+        return Batch(checks.masked(x.T, sample_mask).T, jnp.zeros((num_samples,), dtype) if eps is None else eps)
+
+    def loss(theta: Array, theta_star: Array, batch: Batch) -> Array:
+        residual = batch.inputs @ (theta - theta_star) - batch.noise
+        return factor / 2 * share * jnp.sum(residual**2)
 
     def noise_moments(key: Array) -> NoiseMoments:
         z, eps = standard_normals(key)
-        zz = jnp.mean(z[:, :, None] * z[:, None, :], axis=0)
+        zz = share * jnp.sum(z[:, :, None] * z[:, None, :], axis=0)
         if eps is None:
-            return NoiseMoments(z.mean(0), zz, None, None)
-        return NoiseMoments(z.mean(0), zz, eps.mean(), jnp.mean(eps[:, None] * z, axis=0))
+            return NoiseMoments(share * z.sum(0), zz, None, None)
+        return NoiseMoments(share * z.sum(0), zz, share * eps.sum(), share * jnp.sum(eps[:, None] * z, axis=0))
 
     def gradient(moments: NoiseMoments, mean: Array, spread: ArrayLike = 0.0) -> tuple[Array, Array | None]:
         scale = input_scale(spread)
-        mean = jnp.broadcast_to(mean, (dim,))
+        mean = checks.masked(jnp.broadcast_to(mean, (num_inputs,)), input_mask)
         x_mean = mean + scale * moments.z
         cross = scale * jnp.outer(mean, moments.z)
         second = jnp.outer(mean, mean) + cross + cross.T + scale**2 * moments.zz  # mean of x x^T
@@ -150,4 +179,4 @@ def linear_regression(
             noise = jnp.append(noise, moments.eps)
         return factor * second, factor * noise
 
-    return LinearRegression(dim, num_weights, weights, draw_samples, noise_moments, gradient)
+    return LinearRegression(num_inputs, num_weights, weights, noise_moments, gradient, draw, loss)

@@ -57,7 +57,10 @@ def ar2(
         state, sequence = jax.lax.scan(step, state, xi)
         return sequence[:, None], state
 
-    return Shift(init=init, means=means)
+    def stationary(key: Array, state: tuple[Array, Array]) -> Array:
+        return scale * jax.random.normal(key, (1,), dtype)
+
+    return Shift(init=init, means=means, stationary=stationary)
 
 
 def coefficients(f: Array, ratio: Array) -> tuple[Array, Array, Array]:

@@ -23,6 +23,7 @@ class Shift(NamedTuple):
     spread: ArrayLike = 0.0  # variance that the mean of each single sample adds: a mean that is new for every sample
     period: Array | None = None  # in steps, inf where the mean stands still; None: not periodic
     profile: Callable[[Array], Array] | None = None  # phase in [0, 1) -> mean (dim,); all that theory needs
+    stationary: Callable[[Array, Any], Array] | None = None  # key, state -> one mean (dim,) of the law it visits
 
 
 def phase_after(k: Array, f: Array) -> Array:
@@ -65,5 +66,8 @@ def periodic(f: ArrayLike, profile: Callable[[Array], Array]) -> Shift:
     def means(key: Array, k: Array, state: tuple[()]) -> tuple[Array, tuple[()]]:
         return jax.vmap(lambda one: jnp.where(moving, profile(phase_after(one, f)), 0))(k), state
 
+    def stationary(key: Array, state: tuple[()]) -> Array:
+        return jnp.where(moving, profile(jax.random.uniform(key, (), f.dtype)), 0)
+
     period = jnp.where(moving, 1 / jnp.where(moving, f, 1), jnp.inf)
-    return Shift(init=lambda key: (), means=means, period=period, profile=profile)
+    return Shift(init=lambda key: (), means=means, period=period, profile=profile, stationary=stationary)

@@ -1,0 +1,42 @@
+"""A run as blocks of steps: what is drawn is drawn for a whole block, outside the update."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from resonance_jax import checks
+from resonance_jax.shifts.base import Shift
+
+State = TypeVar("State")
+BLOCKS = range(20, 9, -1)  # steps of a block: the most that divide the run
+
+
+def repeat(advance: Callable[[State, int], State], state: State, num_steps: int) -> State:
+    """`num_steps` steps by `advance(state, length)`, in blocks of equal length but for a shorter first one."""
+    if num_steps == 0:
+        return state
+    fitting = [block for block in (num_steps, *BLOCKS) if block <= BLOCKS[0] and num_steps % block == 0]
+    block = fitting[0] if fitting else BLOCKS[0]
+    num_blocks, rest = divmod(num_steps, block)
+    if rest:
+        state = advance(state, rest)
+    return jax.lax.fori_loop(0, num_blocks, lambda _, state: advance(state, block), state)
+
+
+def check_run(key: Array, shift: Shift, dim: int, num_steps: Any, tail: Any) -> None:
+    """ValueError unless these make a run."""
+    if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
+        raise ValueError(f"key must be one typed key, got {key!r}; make it with jax.random.key(seed)")
+    checks.at_least_one("num_steps", num_steps, "a run needs at least one step")
+    checks.at_least_one("tail", tail, "what is reported is a mean over the last steps")
+    if tail > num_steps:
+        raise ValueError(f"tail must be at most num_steps, got tail={tail} > num_steps={num_steps}; shorten the tail")
+    means, _ = jax.eval_shape(shift.means, key, jax.ShapeDtypeStruct((1,), jnp.int32), jax.eval_shape(shift.init, key))
+    if means.shape[1] not in (1, dim):
+        raise ValueError(
+            f"the shift moves {means.shape[1]} inputs but the problem has dim={dim}; give both the same "
+            "number, or a shift of one input, which moves all alike"
+        )

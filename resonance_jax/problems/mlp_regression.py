@@ -1,0 +1,144 @@
+"""Experiment 6: a network fits a nonlinear target on Gaussian inputs whose mean moves."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax import checks
+from resonance_jax.problems.base import Batch
+from resonance_jax.shifts.base import Shift
+
+
+class MLP(nn.Module):
+    """A fully connected ReLU network with one output, initialised as He et al."""
+
+    hidden: Sequence[int] = (20, 20)
+
+    @nn.compact
+    def __call__(self, x: Array) -> Array:
+        def dense(width: int) -> nn.Dense:
+            return nn.Dense(width, kernel_init=nn.initializers.he_normal(), param_dtype=x.dtype)
+
+        for width in self.hidden:
+            x = nn.relu(dense(width)(x))
+        return dense(1)(x)
+
+
+def cosine_of_distance(x: Array) -> Array:
+    """The paper's target, cos(pi |x|)."""
+    return jnp.cos(jnp.pi * jnp.linalg.norm(x, axis=-1))
+
+
+class NetworkRegression(NamedTuple):
+    """Regression by a network, made by `mlp_regression`; measured by its loss on a test set."""
+
+    dim: int
+    init: Callable[[Array, Shift, Any], tuple[Any, Batch]]  # key, shift, state -> parameters, test set
+    draw: Callable[..., Batch]  # key, mean, spread=0 -> inputs (samples, dim), epsilon
+    loss: Callable[[Any, Any, Batch], Array]
+    error: Callable[[Any, Batch], Array]  # squared error on the test set
+    measure: str = "loss"
+
+
+def mlp_regression(
+    *,
+    dim: int = 2,
+    samples: int = 10,
+    hidden: Sequence[int] = (20, 20),
+    input_variance: ArrayLike = 0.1,
+    noise_variance: ArrayLike = 0.1,
+    loss_factor: ArrayLike = 2.0,
+    noisy_test: bool = False,
+    test_samples: int = 128,
+    module: nn.Module | None = None,
+    target: Callable[[Array], Array] = cosine_of_distance,
+) -> NetworkRegression:
+    """Fit  y = target(x) + epsilon  on `samples` draws a step of  x ~ N(m_k, c I).
+
+    Args:
+        dim: number of inputs.
+        samples: draws per step.
+        hidden: widths of the hidden layers.
+        input_variance: c.
+        noise_variance: variance of the observation noise epsilon.
+        loss_factor: 2 for the squared error, 1 for half of it.
+        noisy_test: whether the targets of the test set carry observation noise too.
+        test_samples: size of the test set, drawn once per run from the stationary law of the shift.
+        module: another flax network, inputs (n, dim) -> outputs (n, 1) or (n,); `hidden` is then not used.
+        target: another function to fit, inputs (n, dim) -> (n,).
+
+    Returns:
+        A problem for `train`, which reports the mean test loss (squared error) of the last steps.
+
+    Raises:
+        ValueError: a number below 1, a negative variance, or a module or target of the wrong shape.
+
+    >>> wide = mlp_regression(hidden=(100,), target=lambda x: x[:, 0] * x[:, 1])
+    >>> wide.dim
+    2
+    """
+    checks.at_least_one("dim", dim, "count the inputs")
+    checks.at_least_one("samples", samples, "a step needs at least one sample")
+    checks.at_least_one("test_samples", test_samples, "the loss is measured on them")
+    for width in hidden:
+        checks.at_least_one("each width in hidden", width, "give the widths of the hidden layers, e.g. (20, 20)")
+    checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")
+    checks.between("noise_variance", noise_variance, 0, jnp.inf, "give a variance")
+    checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
+    dtype = jnp.result_type(float)
+    network = MLP(tuple(hidden)) if module is None else module
+    factor = jnp.asarray(loss_factor, dtype)
+    _check_shapes(network, target, jax.ShapeDtypeStruct((samples, dim), dtype))
+
+    def inputs(key: Array, means: Array, spread: ArrayLike) -> Array:
+        scale = jnp.sqrt(jnp.asarray(input_variance, dtype) + jnp.asarray(spread, dtype))
+        return means + scale * jax.random.normal(key, means.shape, dtype)
+
+    def noise(key: Array, number: int) -> Array:
+        return jnp.sqrt(jnp.asarray(noise_variance, dtype)) * jax.random.normal(key, (number,), dtype)
+
+    def draw(key: Array, mean: Array, spread: ArrayLike = 0.0) -> Batch:
+        input_key, noise_key = jax.random.split(key)
+        x = inputs(input_key, jnp.broadcast_to(mean, (samples, dim)), spread)
+        return Batch(x, noise(noise_key, samples))
+
+    def init(key: Array, shift: Shift, shift_state: Any) -> tuple[Any, Batch]:
+        if shift.stationary is None:
+            raise ValueError(
+                "the test set needs the stationary law of the shift; give the Shift a stationary(key, state) -> mean"
+            )
+        network_key, mean_key, input_key, noise_key = jax.random.split(key, 4)
+        stationary = shift.stationary
+        means = jax.vmap(lambda key: stationary(key, shift_state))(jax.random.split(mean_key, test_samples))
+        x = inputs(input_key, jnp.broadcast_to(means, (test_samples, dim)), shift.spread)
+        eps = noise(noise_key, test_samples) if noisy_test else jnp.zeros((test_samples,), dtype)
+        return network.init(network_key, x), Batch(x, eps)
+
+    def squared_error(parameters: Any, batch: Batch) -> Array:
+        outputs: Any = network.apply(parameters, batch.inputs)
+        return jnp.mean((outputs.reshape(-1) - target(batch.inputs) - batch.noise) ** 2)
+
+    def loss(parameters: Any, truth: Any, batch: Batch) -> Array:
+        return factor / 2 * squared_error(parameters, batch)
+
+    return NetworkRegression(dim, init, draw, loss, squared_error)
+
+
+def _check_shapes(network: nn.Module, target: Callable[[Array], Array], x: jax.ShapeDtypeStruct) -> None:
+    rows = x.shape[0]
+    outputs: Any = jax.eval_shape(lambda key, x: network.init_with_output(key, x)[0], jax.random.key(0), x)
+    if outputs.shape not in ((rows,), (rows, 1)):
+        raise ValueError(
+            f"module must map inputs (n, {x.shape[1]}) to (n, 1) or (n,), got {outputs.shape} for n={rows}; "
+            "end it with nn.Dense(1)"
+        )
+    targets = jax.eval_shape(target, x)
+    if targets.shape != (rows,):
+        raise ValueError(
+            f"target must map inputs (n, {x.shape[1]}) to (n,), got {targets.shape} for n={rows}; one number per row"
+        )
