@@ -4,6 +4,7 @@ from resonance_jax import logscale as logscale
 from resonance_jax import plotting as plotting
 from resonance_jax import problems as problems
 from resonance_jax import shifts as shifts
+from resonance_jax import spectrum as spectrum
 from resonance_jax import theory as theory
 from resonance_jax._version import __version__ as __version__
 from resonance_jax.keys import cell_key as cell_key

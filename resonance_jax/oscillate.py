@@ -13,9 +13,7 @@ from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-HEADROOM = (
-    80  # a block of 20 steps starts at 2^80 and reaches 2^120 at most; below there is room to fall by 2^-10 a step
-)
+HEADROOM = 80  # 20 steps start at 2^80 and reach 2^120 at most; below there is room to fall by 2^-10 a step
 
 
 class _Run(NamedTuple):

@@ -1,4 +1,4 @@
-"""Pictures: heatmaps of distances with the contours of the theory on top."""
+"""Pictures: heatmaps of distances with the contours of the theory on top, and response curves with their bands."""
 
 from typing import Any
 
@@ -10,12 +10,20 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from resonance_jax.confidence import mean_and_band
+
 REDNESS = LinearSegmentedColormap.from_list("redness", ["#ffffff", "#ff8a70", "#e8200c", "#9c0010"])  # of rho >= 1
 LABELS = {
     "f": "frequency of the shift $f$ (1 / steps)",
     "T": "period of the shift $T$ (steps)",
     "mu": r"momentum $\mu$",
     "eta": r"step size $\eta$",
+    "samples": "samples per step",
+    "dim": "inputs $d$",
+    "v": "variance of the mean $v$",
+    "beta1": r"$\beta_1$",
+    "distance": r"distance $\Vert\theta_k-\theta^*\Vert$, mean of the last steps",
+    "loss": "test loss, mean of the last steps",
     "log10_distance": r"distance $\Vert\theta_k-\theta^*\Vert$, mean of the last steps",
     "growth_rate": r"growth rate, $\log\rho$ per step",
 }
@@ -105,6 +113,74 @@ def contours(log_rho: xr.DataArray, *, x: str = "f", y: str = "mu", labels: bool
     return ax
 
 
+def response(
+    data: xr.DataArray,
+    *,
+    hue: str,
+    x: str = "T",
+    over: str = "seed",
+    log10: bool = False,
+    cmap: str = "viridis",
+    title: str | None = None,
+    label: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw curves over a parameter of the shift: mean over the seeds with its 95% band, one colour per value of `hue`.
+
+    Args:
+        data: three dimensions, `x`, `hue` and `over`.
+        hue: dimension with a curve for each of its values.
+        x: dimension on the horizontal axis. Its value 0, the iid baseline, is marked by diamonds.
+        over: dimension to average over.
+        log10: the data are log10 of what is averaged; means are taken of the values themselves and the vertical axis is
+            logarithmic.
+        cmap: colours of the curves, from the smallest value of `hue` to the largest.
+        title: above the picture.
+        label: of the vertical axis; None: from the name of the data.
+        ax: axes to draw on; None: new ones.
+
+    Returns:
+        The axes.
+
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> curves = xr.DataArray(np.zeros((3, 2, 4)), {"T": [0, 1, 2], "v": [0.1, 0.2]}, ("T", "v", "seed"), name="loss")
+    >>> [text.get_text() for text in response(curves, hue="v").get_legend().get_texts()]
+    ['0.1', '0.2', 'iid baseline']
+    """
+    if {x, hue, over} != set(map(str, data.dims)) or len(data.dims) != 3:
+        raise ValueError(
+            f"response draws the dimensions {x!r}, {hue!r} and {over!r}, got {tuple(data.dims)}; "
+            "select one value of the others first"
+        )
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
+    mean, low, high = mean_and_band(data, over, log10=log10)
+    colours = plt.get_cmap(cmap)(np.linspace(0, 0.92, data.sizes[hue]))
+    for value, colour in zip(data[hue].values, colours, strict=True):
+        one = {hue: value}
+        ax.fill_between(data[x], low.sel(one), high.sel(one), color=colour, alpha=0.2, lw=0)
+        ax.plot(data[x], mean.sel(one), ".-", color=colour, lw=1, ms=4, label=f"{value:.4g}")
+    if 0 in data[x]:
+        ax.scatter(
+            np.zeros(data.sizes[hue]), mean.sel({x: 0}), marker="D", s=45, c=colours, edgecolors="black", zorder=3
+        )
+        ax.scatter([], [], marker="D", s=45, c="white", edgecolors="black", label="iid baseline")
+    if log10:
+        ax.yaxis.set_major_locator(MaxNLocator(8, integer=float(mean.max() - mean.min()) > 3))
+        ax.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
+    ax.set_xlabel(LABELS.get(x, x))
+    ax.set_ylabel(label or LABELS.get(str(data.name), str(data.name)))
+    ax.grid(alpha=0.3, lw=0.6)
+    ax.legend(title=LABELS.get(hue, hue), fontsize=8, title_fontsize=9)
+    if title:
+        ax.set_title(title)
+    return ax
+
+
+def _power_of_ten(value: float, position: int | None = None) -> str:
+    return f"$10^{{{value:.4g}}}$"
+
+
 def _colorbar(
     mesh: Any, ax: Axes, data: xr.DataArray, limits: tuple[float, float], powers_of_ten: bool, label: str
 ) -> None:
@@ -113,7 +189,7 @@ def _colorbar(
     bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
     if powers_of_ten:
         bar.ax.yaxis.set_major_locator(MaxNLocator(8, integer=limits[1] - limits[0] > 3))
-        bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"$10^{{{value:.4g}}}$"))
+        bar.ax.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
 
 
 def _period_axis(ax: Axes) -> None:

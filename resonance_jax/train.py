@@ -9,6 +9,7 @@ from jax import Array
 
 from resonance_jax import blocks
 from resonance_jax.problems.base import Problem
+from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
 UNROLL = 4  # on a GPU: steps in one kernel, where a step is small
@@ -24,7 +25,7 @@ def train(
     key: Array,
     *,
     shift: Shift,
-    problem: Problem,
+    problem: Problem | LinearRegression,
     optimizer: optax.GradientTransformation,
     num_steps: int,
     tail: int,
@@ -37,7 +38,7 @@ def train(
     Args:
         key: typed key of the run, `jax.random.key(seed)`.
         shift: mean of the inputs, from `resonance_jax.shifts`.
-        problem: from `resonance_jax.problems`, or anything of the form of `problems.Problem`.
+        problem: from `resonance_jax.problems`, or a `problems.Problem` of your own.
         optimizer: an `optax.GradientTransformation`, e.g. `optax.adam(0.01, b1=beta1)`.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean.

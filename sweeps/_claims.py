@@ -1,6 +1,7 @@
 """Statements of the paper beside measured numbers."""
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 SCALES = ("tiny", "quick", "paper")
 
@@ -26,6 +27,11 @@ def table(claims: list[Claim]) -> str:
         cells = (claim.statement, claim.where, claim.measured, claim.expected, claim.verdict)
         rows.append("| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |")
     return "\n".join(rows) + "\n"
+
+
+def each(values: Iterable[Any], form: str, name: str, at: Iterable[Any]) -> str:
+    """Values and what they belong to: `0.1, 0.2 at eta = 0.01, 0.005`."""
+    return f"{', '.join(f'{value:{form}}' for value in values)} at {name} = {', '.join(f'{float(a):g}' for a in at)}"
 
 
 def pick(scale: str, **sizes: dict[str, int]) -> dict[str, int]:

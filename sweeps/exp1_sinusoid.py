@@ -4,7 +4,6 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-import resonance_jax as rj
 from sweeps import _heatmap
 from sweeps._claims import Claim
 
@@ -12,7 +11,7 @@ axes = _heatmap.axes
 
 
 def point(seed, f, mu):
-    return _heatmap.pixel(seed, f, mu, rj.shifts.sinusoid(f, amplitude=_heatmap.AMPLITUDE))
+    return _heatmap.run(seed, mu, _heatmap.PROCESSES["sinusoid"](f)) | _heatmap.predicted(f, mu)
 
 
 def figure(data: xr.Dataset) -> Figure:
@@ -24,7 +23,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
     grows = predicted > 0
     error = np.abs(data.growth_rate.mean("seed") - predicted).where(grows).median() / predicted.where(grows).median()
     return [
-        *_heatmap.claims(data, where="Validating Theory", agreement=0.98),
+        *_heatmap.claims(data, where="Validating Theory", least=0.98),
         Claim(
             "where rho > 1 the distance grows exponentially with rate rho",
             "theorem 1 and caption of the heatmap figure",

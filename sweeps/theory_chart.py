@@ -1,4 +1,4 @@
-"""The theory charts of the appendix: growth of the mean over (T, mu) for three step sizes, zoomed in and wide."""
+"""Appendix, theory charts: growth of the mean over (T, mu) for three step sizes, zoomed in and wide."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps._claims import Claim, pick
+from sweeps._claims import Claim, each, pick
 
 DTYPE = "float64"  # at mu = 0.75 and T = 2000 the log rho of float32 is off by 2e-3 however many steps RK4 takes
 ETAS = (0.01, 0.005, 0.001)  # caption of the theory heatmaps
@@ -92,56 +92,56 @@ def claims(data: xr.Dataset) -> list[Claim]:
     differ = [int(((zoomed.growth_rate > 0) != (zoomed.discrete_rate > 0)).sel(eta=eta).sum()) for eta in ETAS]
     pixels = zoomed.growth_rate.sel(eta=ETAS[0]).size
 
-    def each(values: Sequence[float], form: str) -> str:
-        return ", ".join(f"{value:{form}}" for value in values) + " at eta = " + ", ".join(f"{eta:g}" for eta in ETAS)
+    def per_eta(values: Sequence[float], form: str) -> str:
+        return each(values, form, "eta", ETAS)
 
     return [
         Claim(
             "a sufficiently low momentum removes resonance completely",
             "Reducing the momentum parameter",
-            f"lowest mu with rho > 1: {each(lowest, '.4f')}",
+            f"lowest mu with rho > 1: {per_eta(lowest, '.4f')}",
             "above 0.95 for every eta (nan: no mu up to 0.999 resonates)",
             all(not mu <= 0.95 for mu in lowest),
         ),
         Claim(
             "too low a momentum converges more slowly",
             "Reducing the momentum parameter",
-            f"the best mu is at least so many times faster than mu = 0: {each(slower, '.1f')}",
+            f"the best mu is at least so many times faster than mu = 0: {per_eta(slower, '.1f')}",
             "more than 1",
             min(slower) > 1,
         ),
         Claim(
             "one mu_best is best at nearly all periods, with minor deviations at the shortest",
             "caption of the theory heatmaps",
-            f"mu_best at T = 2000: {each(best_at_end, '.3f')}; largest minus smallest over T: {each(spread, '.3f')}",
+            f"mu_best at T = 2000: {per_eta(best_at_end, '.3f')}; it varies over T by {per_eta(spread, '.3f')}",
             "largest minus smallest at most 0.1",
             max(spread) <= 0.1,
         ),
         Claim(
             "mu_best moves with the step size",
             "caption of the theory heatmaps",
-            f"mu_best at T = 2000: {each(best_at_end, '.3f')}",
+            f"mu_best at T = 2000: {per_eta(best_at_end, '.3f')}",
             "rises as eta falls",
             best_at_end == sorted(best_at_end) and best_at_end[0] < best_at_end[-1],
         ),
         Claim(
             "regions of resonance shrink with the step size",
             "Reducing the step-size",
-            f"share of the zoomed range, even in f, with rho > 1: {each(area, '.2%')}",
+            f"share of the zoomed range, even in f, with rho > 1: {per_eta(area, '.2%')}",
             "falls with eta",
             area[0] > area[1] > area[2],
         ),
         Claim(
             "the momentum needed for resonance rises towards 1 as the step size falls",
             "Reducing the step-size",
-            f"lowest mu with rho > 1: {each(lowest, '.4f')}",
+            f"lowest mu with rho > 1: {per_eta(lowest, '.4f')}",
             "rises as eta falls (nan: above 0.999)",
             bool(np.all(np.diff(np.nan_to_num(lowest, nan=1.0)) > 0)),
         ),
         Claim(
             "the boundary rho = 1 is the same in continuous and discrete time",
             "Parametric Resonance for ODE Convergence and Divergence",
-            f"pixels of {pixels} on which the two disagree: {each(differ, 'd')}",
+            f"pixels of {pixels} on which the two disagree: {per_eta(differ, 'd')}",
             "at most 1% for every eta",
             max(differ) <= 0.01 * pixels,
         ),

@@ -11,7 +11,6 @@ from jax.typing import ArrayLike
 
 from resonance_jax import checks
 from resonance_jax.problems.base import Batch
-from resonance_jax.shifts.base import Shift
 
 
 class NoiseMoments(NamedTuple):
@@ -24,7 +23,7 @@ class NoiseMoments(NamedTuple):
 
 
 class LinearRegression(NamedTuple):
-    """Least squares y = <theta*, (x, 1)> + epsilon, made by `linear_regression`.
+    """Least squares y = <theta*, (x, 1)> + epsilon, made by `linear_regression`; a `Problem` and more.
 
     The gradient of one step is linear in the error, g = B (theta - theta*) - b, with B and b from the drawn samples:
     `oscillate` uses this. `train` differentiates `loss` instead. The spread of a shift adds to the variance of the
@@ -32,22 +31,15 @@ class LinearRegression(NamedTuple):
     """
 
     dim: int  # inputs
+    init: Callable[..., tuple[Array, Array]]  # key, shift, its state -> theta_0, theta*
+    draw: Callable[..., Batch]  # key, mean, spread=0 -> inputs (x, 1) (samples, num_weights), epsilon
+    loss: Callable[[Array, Array, Batch], Array]  # theta, theta*, batch -> scalar
+    error: Callable[[Array, Array], Array]  # ||theta - theta*||
+    measure: str  # distance
     num_weights: int  # dim, plus one with a bias
     weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
     noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of the same draws as `draw`
     gradient: Callable[..., tuple[Array, Array | None]]  # moments, mean, spread=0 -> B, b
-    draw: Callable[..., Batch]  # key, mean, spread=0 -> inputs (x, 1) (samples, num_weights), epsilon
-    loss: Callable[[Array, Array, Batch], Array]  # theta, theta*, batch -> scalar
-    measure: str = "distance"
-
-    def init(self, key: Array, shift: Shift, shift_state: object) -> tuple[Array, Array]:
-        """theta_0 and theta*."""
-        theta_star, theta_0 = self.weights(key)
-        return theta_0, theta_star
-
-    def error(self, theta: Array, theta_star: Array) -> Array:
-        """||theta - theta*||."""
-        return jnp.linalg.norm(theta - theta_star)
 
 
 def expected_gradient_matrix(
@@ -134,6 +126,10 @@ def linear_regression(
         drawn = checks.masked(drawn, weight_mask)
         return drawn[0], drawn[1]
 
+    def init(key: Array, shift: object, shift_state: object) -> tuple[Array, Array]:
+        theta_star, theta_0 = weights(key)
+        return theta_0, theta_star
+
     def standard_normals(key: Array) -> tuple[Array, Array | None]:
         """z (samples, dim) and epsilon (samples,), 0 for what is masked."""
         input_key, noise_key = jax.random.split(key)
@@ -179,4 +175,15 @@ def linear_regression(
             noise = jnp.append(noise, moments.eps)
         return factor * second, factor * noise
 
-    return LinearRegression(num_inputs, num_weights, weights, noise_moments, gradient, draw, loss)
+    return LinearRegression(
+        dim=num_inputs,
+        init=init,
+        draw=draw,
+        loss=loss,
+        error=lambda theta, theta_star: jnp.linalg.norm(theta - theta_star),
+        measure="distance",
+        num_weights=num_weights,
+        weights=weights,
+        noise_moments=noise_moments,
+        gradient=gradient,
+    )

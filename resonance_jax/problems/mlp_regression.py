@@ -1,7 +1,7 @@
 """Experiment 6: a network fits a nonlinear target on Gaussian inputs whose mean moves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.problems.base import Batch
+from resonance_jax.problems.base import Batch, Problem
 from resonance_jax.shifts.base import Shift
 
 
@@ -34,17 +34,6 @@ def cosine_of_distance(x: Array) -> Array:
     return jnp.cos(jnp.pi * jnp.linalg.norm(x, axis=-1))
 
 
-class NetworkRegression(NamedTuple):
-    """Regression by a network, made by `mlp_regression`; measured by its loss on a test set."""
-
-    dim: int
-    init: Callable[[Array, Shift, Any], tuple[Any, Batch]]  # key, shift, state -> parameters, test set
-    draw: Callable[..., Batch]  # key, mean, spread=0 -> inputs (samples, dim), epsilon
-    loss: Callable[[Any, Any, Batch], Array]
-    error: Callable[[Any, Batch], Array]  # squared error on the test set
-    measure: str = "loss"
-
-
 def mlp_regression(
     *,
     dim: int = 2,
@@ -57,7 +46,7 @@ def mlp_regression(
     test_samples: int = 128,
     module: nn.Module | None = None,
     target: Callable[[Array], Array] = cosine_of_distance,
-) -> NetworkRegression:
+) -> Problem:
     """Fit  y = target(x) + epsilon  on `samples` draws a step of  x ~ N(m_k, c I).
 
     Args:
@@ -126,7 +115,7 @@ def mlp_regression(
     def loss(parameters: Any, truth: Any, batch: Batch) -> Array:
         return factor / 2 * squared_error(parameters, batch)
 
-    return NetworkRegression(dim, init, draw, loss, squared_error)
+    return Problem(dim, init, draw, loss, squared_error)
 
 
 def _check_shapes(network: nn.Module, target: Callable[[Array], Array], x: jax.ShapeDtypeStruct) -> None:

@@ -1,0 +1,42 @@
+"""Means over seeds and how far they can be trusted."""
+
+import numpy as np
+import xarray as xr
+
+from resonance_jax.logscale import log10_mean
+
+RESAMPLES = 999
+
+
+def mean_and_band(
+    data: xr.DataArray, dim: str = "seed", *, log10: bool = False, level: float = 0.95
+) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Mean over a dimension, and the lower and upper end of its confidence interval.
+
+    Args:
+        data: values, NaN for those to leave out; or their log10, all finite.
+        dim: dimension to average over.
+        log10: the data are log10 of the values, and so are the results. The mean is then that of the values, often that
+            of its one largest, and the interval is the percentiles of the bootstrap; otherwise Student's t.
+        level: of confidence.
+
+    >>> mean, low, high = mean_and_band(xr.DataArray([1.0, 2.0, 3.0], dims="seed"))
+    >>> float(mean), round(float(high - low) / 2, 3)
+    (2.0, 2.484)
+    """
+    from scipy import stats  # slow to import, and only pictures need it
+
+    if not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {level}; 0.95 is usual")
+    if not log10:
+        mean, count = data.mean(dim), data.count(dim)
+        error = data.std(dim, ddof=1) / np.sqrt(count) if data.sizes[dim] > 1 else xr.full_like(mean, np.nan)
+        half = error * stats.t.ppf((1 + level) / 2, np.maximum(count - 1, 1))
+        return mean, mean - half, mean + half
+    size = data.sizes[dim]
+    counts = np.random.default_rng(0).multinomial(size, np.full(size, 1 / size), RESAMPLES)  # how often each is drawn
+    top = data.max(dim)
+    means = (10.0 ** (data - top)).dot(xr.DataArray(counts / size, dims=("resample", dim)), dim)
+    resampled = top + np.log10(np.maximum(means, np.finfo(float).tiny))
+    ends = resampled.quantile([(1 - level) / 2, (1 + level) / 2], "resample")
+    return log10_mean(data, dim), ends.isel(quantile=0, drop=True), ends.isel(quantile=1, drop=True)

@@ -1,0 +1,106 @@
+"""Experiment 6, ablating the model's linearity: a ReLU network under a switching mean; test loss over T."""
+
+import jax
+import numpy as np
+import optax
+import xarray as xr
+from matplotlib.figure import Figure
+
+import resonance_jax as rj
+from sweeps import _response
+from sweeps._claims import Claim, each
+
+NUM_STEPS = 20_000  # table of experiment 6
+TAIL = 2000  # caption of the figure
+SEEDS = 20  # caption of the figure
+LONGEST = 100  # table of experiment 6
+BAND = (5, 40)  # caption of the figure
+VARIANTS = {
+    "noisy_test": dict(noisy_test=True),  # the test set carries the observation noise
+    "small_noise": dict(noisy_test=True, noise_variance=0.01),  # 0.1 read as a standard deviation
+}
+WHERE = "Ablating Model Linearity"
+
+
+def point(seed, v, T, mu=_response.MU, noisy_test=False, noise_variance=0.1):
+    return rj.train(
+        jax.random.key(seed),
+        shift=rj.shifts.switching(T, dim=2, variance=v),
+        problem=rj.problems.mlp_regression(noisy_test=noisy_test, noise_variance=noise_variance),
+        optimizer=optax.sgd(_response.ETA, momentum=mu),
+        num_steps=NUM_STEPS,
+        tail=TAIL,
+    )
+
+
+def axes(scale: str) -> dict[str, np.ndarray]:
+    return response_axes(scale, v=np.linspace(0, 0.4, 5))
+
+
+def response_axes(scale: str, **curves: np.ndarray) -> dict[str, np.ndarray]:
+    """The grid of both figures of the network; every 20,000 steps cost, so `quick` takes fewer runs."""
+    grid = _response.axes(scale, LONGEST, paper_seeds=SEEDS, **curves)
+    if scale == "quick":
+        grid |= {"T": np.array([0, 1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100.0]), "seed": np.arange(8)}
+        grid |= {name: values[[0, len(values) // 2, -1]] for name, values in grid.items() if name in curves}
+    return grid
+
+
+def finite(data: xr.Dataset) -> xr.DataArray:
+    """Losses of the runs that did not diverge."""
+    return data.loss.where(data.diverged_at < 0)
+
+
+def curves_figure(data: xr.Dataset, hue: str, title: str) -> Figure:
+    label = f"mean test loss, last {TAIL} steps"
+    return _response.figure(finite(data), hue, title, log10=False, label=label)
+
+
+def figure(data: xr.Dataset) -> Figure:
+    return curves_figure(data, "v", "SGDm on a ReLU network under a switching mean")
+
+
+def band(curves: xr.DataArray) -> xr.DataArray:
+    """Mean over the band of T that the paper names."""
+    return curves.sel(T=slice(*BAND)).mean("T")
+
+
+def claims(data: xr.Dataset) -> list[Claim]:
+    curves = finite(data).mean("seed")
+    strongest = curves.isel(v=-1)
+    inside, first, last = (float(one) for one in (band(strongest), strongest.sel(T=0), strongest.isel(T=-1)))
+    at = curves.where(curves["T"] > 0).idxmax("T").values
+    diverged = int((data.diverged_at >= 0).sum())
+    v = f"v = {float(data.v[-1]):g}"
+    return [
+        Claim(
+            f"the loss peaks in the band of T from {BAND[0]} to {BAND[1]}",
+            "caption of the figure of experiment 6",
+            f"{v}: mean loss {inside:.3f} in the band, {first:.3f} at T = 0, {last:.3f} at T = {LONGEST}; "
+            f"T of the largest loss: {each(at, 'g', 'v', data.v)}",
+            f"at {v} the largest loss lies in the band, whose mean is above both ends",
+            inside > max(first, last) and BAND[0] <= at[-1] <= BAND[1],
+        ),
+        Claim(
+            "training does not diverge",
+            WHERE,
+            f"{diverged} of {data.loss.size} runs diverge",
+            "none",
+            diverged == 0,
+        ),
+        Claim(
+            "the band fits extremely poorly (loss above 0.3)",
+            WHERE,
+            f"largest mean loss over T: {each(_response.highest(curves).values, '.3f', 'v', data.v)}",
+            f"above 0.3 at {v}",
+            float(_response.highest(strongest)) > 0.3,
+        ),
+        Claim(
+            "good fits have a loss below 0.05",
+            WHERE,
+            f"iid baseline: {each(curves.sel(T=0).values, '.3f', 'v', data.v)}; smallest loss over all T and v: "
+            f"{float(curves.min()):.3f}",
+            f"the iid baseline at {v} is below 0.05",
+            first < 0.05,
+        ),
+    ]
