@@ -26,6 +26,35 @@ def repeat(advance: Callable[[State, int], State], state: State, num_steps: int)
     return jax.lax.fori_loop(0, num_blocks, lambda _, state: advance(state, block), state)
 
 
+def draw(
+    noise: Callable[[Array], Any], shift: Shift, keys: tuple[Array, Array], k: Array, shift_state: Any
+) -> tuple[Any, Array, Any]:
+    """Noise and means of a block of steps k: they depend on seed and shift, not on the optimizer.
+
+    A loop of its own makes XLA store what is drawn, where it would draw it again in every lane that uses it.
+
+    Args:
+        noise: key of a step -> what it draws.
+        shift: of the inputs.
+        keys: of the noise and of the shift.
+        k: consecutive steps, (block,).
+        shift_state: before the block.
+
+    Returns:
+        Noise and means, both with the steps in front, and the state of the shift after the block.
+    """
+    noise_key, shift_key = keys
+    size = k.shape[0]
+    pieces = next((n for n in range(2, size + 1) if size % n == 0), 1)
+
+    def piece(state: Any, k: Array) -> tuple[Any, tuple[Any, Array]]:
+        means, state = shift.means(shift_key, k, state)
+        return state, (jax.vmap(lambda one: noise(jax.random.fold_in(noise_key, one)))(k), means)
+
+    shift_state, drawn = jax.lax.scan(piece, shift_state, k.reshape(pieces, -1))
+    return *jax.tree.map(lambda leaf: leaf.reshape(size, *leaf.shape[2:]), drawn), shift_state
+
+
 def check_run(key: Array, shift: Shift, dim: int, num_steps: Any, tail: Any) -> None:
     """ValueError unless these make a run."""
     if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):

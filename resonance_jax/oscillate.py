@@ -13,6 +13,8 @@ from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
+TAIL_UNROLL = 4  # on a GPU: few steps in one kernel where it matters little, for the sake of compile time
+ENTRYWISE = 3  # up to so many weights the state is one scalar per weight, and B is formed once for all mu
 HEADROOM = 80  # 20 steps start at 2^80 and reach 2^120 at most; below there is room to fall by 2^-10 a step
 
 
@@ -71,33 +73,35 @@ def oscillate(
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
+    keys = (noise_key, shift_key)
+    small = problem.num_weights <= ENTRYWISE
 
-    def draw(k: Array, shift_state: Any) -> tuple[Array, Array | None, Any]:
-        """B and b of a block of steps, outside the update: they depend on seed and shift, never on mu or eta."""
-        means, shift_state = shift.means(shift_key, k, shift_state)
-        moments = jax.vmap(lambda one: problem.noise_moments(jax.random.fold_in(noise_key, one)))(k)
-        B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
-        return B, b, shift_state
+    def entries(vector: Array) -> tuple[Array, ...]:
+        return entrywise.vector(vector) if small else (vector,)
 
     def advance(run: _Run, length: int, measure: bool) -> _Run:
         """`length` steps from one rescaling to the next."""
-        B, b, shift_state = draw(run.k + jnp.arange(length, dtype=jnp.int32), run.shift_state)
-        B = entrywise.matrix(B)
+        k = run.k + jnp.arange(length, dtype=jnp.int32)
+        moments, means, shift_state = blocks.draw(problem.noise_moments, shift, keys, k, run.shift_state)
+        B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
         size_of_b = jnp.int32(logscale.ZERO_EXPONENT) if b is None else logscale.exponent_of(logscale.peak(b))
         largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
         start, exponent = logscale.normalize(run.phase_space, headroom=HEADROOM, at_least=largest_kick)
 
         # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
         # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
-        steepest = jnp.max(sum(B[i][i] for i in range(problem.num_weights)))
+        steepest = jnp.max(jnp.trace(B, axis1=1, axis2=2))
         growth = logscale.exponent_of(1 + eta * steepest)
         shrink = logscale.power_of_two(-growth, dtype)
         kick_scale = logscale.power_of_two(size_of_b - exponent, dtype)
 
         def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
             error, velocity, total, kick_scale = carry
-            B, b = drawn
-            gradient = entrywise.matvec(B, error)
+            curvature, b = drawn
+            if small:
+                gradient = entrywise.matvec(curvature, error)
+            else:
+                gradient = (problem.product(*curvature, shift.spread, *error),)
             if b is not None:
                 gradient = tuple(g - kick_scale * kick for g, kick in zip(gradient, b, strict=True))
                 kick_scale = shrink * kick_scale
@@ -109,20 +113,21 @@ def oscillate(
         def steps(state: Any, drawn: Any, unroll: int) -> Any:
             return jax.lax.scan(step, state, drawn, unroll=unroll)[0]
 
-        # A GPU needs the block as one kernel, with the state in registers; XLA's CPU backend would repeat the whole
-        # block's arithmetic for each of its outputs.
+        # A GPU needs many steps in one kernel, with the state in registers; XLA's CPU backend would repeat the whole
+        # kernel's arithmetic for each of its outputs.
+        curvature = entrywise.matrix(B) if small else (moments, means)
         error, velocity, total, _ = jax.lax.platform_dependent(
             (*start, jnp.zeros((), dtype), kick_scale),
-            (B, None if b is None else entrywise.vector(logscale.shift_by(b, -size_of_b))),
+            (curvature, None if b is None else entries(logscale.shift_by(b, -size_of_b))),
             cpu=lambda state, drawn: steps(state, drawn, 1),
-            default=lambda state, drawn: steps(state, drawn, length),
+            default=lambda state, drawn: steps(state, drawn, length if small and not measure else TAIL_UNROLL),
         )
         exponent = exponent + length * growth
         total = logscale.add(run.total, Scaled(total, exponent)) if measure else run.total
         return _Run(Scaled((error, velocity), exponent), shift_state, total, run.k + length)
 
     theta_star, theta_0 = problem.weights(weights_key)
-    error = entrywise.vector(theta_0 - theta_star)
+    error = entries(theta_0 - theta_star)
     start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))
     run = _Run(start, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
     run = blocks.repeat(lambda run, length: advance(run, length, measure=False), run, num_steps - tail)

@@ -12,7 +12,7 @@ from resonance_jax.problems.base import Problem
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-UNROLL = 4  # on a GPU: steps in one kernel, where a step is small
+KERNEL = 64  # weights in one kernel of a GPU, over the steps it unrolls: a step of few weights is mostly its launch
 
 
 class _Run(NamedTuple):
@@ -66,17 +66,14 @@ def train(
             "call its factory first, e.g. optax.adam(0.01)"
         )
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
+    keys = (noise_key, shift_key)
     shift_state = shift.init(start_key)
     parameters, truth = problem.init(weights_key, shift, shift_state)
+    unroll = max(1, KERNEL // sum(leaf.size for leaf in jax.tree.leaves(parameters)))
     largest = jnp.finfo(jnp.result_type(float)).max
 
-    def draw(k: Array, shift_state: Any) -> tuple[Any, Any]:
-        """The batches of a block of steps, outside the update."""
-        means, shift_state = shift.means(shift_key, k, shift_state)
-        keys = jax.vmap(lambda one: jax.random.fold_in(noise_key, one))(k)
-        return jax.vmap(lambda key, mean: problem.draw(key, mean, shift.spread))(keys, means), shift_state
-
-    def step(run: _Run, k: Array, batch: Any) -> _Run:
+    def step(run: _Run, k: Array, noise: Any, mean: Array) -> _Run:
+        batch = problem.batch(noise, mean, shift.spread)
         loss, gradient = jax.value_and_grad(problem.loss)(run.parameters, truth, batch)
         with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts with rates
             updates, optimizer_state = optimizer.update(gradient, run.optimizer_state, run.parameters)
@@ -88,12 +85,12 @@ def train(
         return _Run(parameters, optimizer_state, jnp.where(finite | (run.diverged_at >= 0), run.diverged_at, k))
 
     def advance(state: tuple[_Run, Any, Array, Array], length: int, measure: bool) -> tuple[_Run, Any, Array, Array]:
-        """`length` steps on batches drawn together; `mean` is that of the error over the steps measured so far."""
+        """`length` steps on noise drawn together; `mean` is that of the error over the steps measured so far."""
         run, shift_state, mean, done = state
         k = done + jnp.arange(length, dtype=jnp.int32)
-        batches, shift_state = draw(k, shift_state)
+        noise, means, shift_state = blocks.draw(problem.noise, shift, keys, k, shift_state)
 
-        def one(carry: tuple[_Run, Array], drawn: tuple[Array, Any]) -> tuple[tuple[_Run, Array], None]:
+        def one(carry: tuple[_Run, Array], drawn: tuple[Array, Any, Array]) -> tuple[tuple[_Run, Array], None]:
             run, mean = carry
             run = step(run, *drawn)
             if measure:
@@ -104,9 +101,9 @@ def train(
 
         (run, mean), _ = jax.lax.platform_dependent(
             (run, mean),
-            (k, batches),
+            (k, noise, means),
             cpu=lambda carry, drawn: jax.lax.scan(one, carry, drawn),
-            default=lambda carry, drawn: jax.lax.scan(one, carry, drawn, unroll=min(UNROLL, length)),
+            default=lambda carry, drawn: jax.lax.scan(one, carry, drawn, unroll=min(unroll, length)),
         )
         return run, shift_state, mean, done + length
 

@@ -6,27 +6,28 @@
 import argparse
 import functools
 import importlib
+import multiprocessing
 import os
 import pkgutil
 import sys
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import jax
+import matplotlib.pyplot as plt
+from rich.console import Console
+from rich.table import Table
 
+import resonance_jax as rj
 import sweeps
+from sweeps import _report
+from sweeps._claims import SCALES, table
 
-jax.config.update(
-    "jax_num_cpu_devices", min(8, os.cpu_count() or 1)
-)  # one per core: no barrier between cores in a step
-
-import matplotlib.pyplot as plt  # noqa: E402
-from rich.console import Console  # noqa: E402
-from rich.table import Table  # noqa: E402
-
-import resonance_jax as rj  # noqa: E402
-from sweeps import _report  # noqa: E402
-from sweeps._claims import SCALES, Claim, table  # noqa: E402
+# Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
+jax.config.update("jax_num_cpu_devices", min(8, os.cpu_count() or 1))
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # several processes share a GPU, see --jobs
 
 
 def names() -> list[str]:
@@ -44,32 +45,27 @@ def in_order() -> list[str]:
     return chosen
 
 
-def show(claims: list[Claim], title: str, console: Console) -> None:
-    printed = Table("statement", "measured", "expected", "verdict", title=title, show_lines=True)
-    for claim in claims:
-        printed.add_row(claim.statement, claim.measured, claim.expected, claim.verdict)
-    console.print(printed)
-
-
-def run(name: str, scale: str, out: Path, console: Console) -> _report.Entry:
-    """Run one sweep file, or one of its variants, and write what it makes."""
-    begin = time.perf_counter()
+def check(name: str) -> None:
+    """ValueError unless there is such a file and such a variant of it."""
     file, _, variant = name.partition(":")
-    module = importlib.import_module(f"sweeps.{file}")
-    variants = getattr(module, "VARIANTS", {})
+    if file not in names():
+        raise ValueError(f"unknown sweep {file!r}; choose all, or any of {', '.join(names())}")
+    variants = getattr(importlib.import_module(f"sweeps.{file}"), "VARIANTS", {})
     if variant and variant not in variants:
         known = ", ".join(f"{file}:{each}" for each in variants) or "none"
         raise ValueError(f"{file} has no variant {variant!r}; its variants are: {known}")
-    point = functools.partial(module.point, **variants[variant]) if variant else module.point
+
+
+def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
+    """Run one sweep file, or one of its variants, and write what it makes."""
+    begin = time.perf_counter()
+    plt.switch_backend("Agg")
+    file, _, variant = name.partition(":")
+    module = importlib.import_module(f"sweeps.{file}")
+    point = functools.partial(module.point, **module.VARIANTS[variant]) if variant else module.point
     with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
-        # A bar needs a grid cut into pieces, which a GPU would rather have whole.
-        data = rj.sweep(point, module.axes(scale), progress=jax.default_backend() == "cpu")
+        data = rj.sweep(point, module.axes(scale), progress=progress)
     data.attrs |= {"scale": scale, "reading": variant or "default", "point": f"{module.__name__}.point"}
-    grid = " x ".join(f"{size} {dim}" for dim, size in data.sizes.items())
-    console.print(
-        f"{name}: {grid} on {data.attrs['device']}, compiled in {data.attrs['compile_seconds']:.1f} s, "
-        f"ran in {data.attrs['run_seconds']:.2f} s"
-    )
     stem = name.replace(":", "-")
     out.mkdir(parents=True, exist_ok=True)
     data.to_netcdf(out / f"{stem}.nc", engine="scipy")
@@ -80,9 +76,27 @@ def run(name: str, scale: str, out: Path, console: Console) -> _report.Entry:
     plt.close(picture)
     claims = module.claims(data)
     (out / f"{stem}.claims.md").write_text(table(claims))
-    show(claims, f"{name}, scale {scale}", console)
-    console.print(f"wrote {out}/{stem}.nc, .png and .claims.md")
-    return _report.Entry(name, str(module.__doc__), claims, data.attrs, time.perf_counter() - begin)
+    grid = " x ".join(f"{size} {dim}" for dim, size in data.sizes.items())
+    return _report.Entry(name, str(module.__doc__), grid, claims, data.attrs, time.perf_counter() - begin)
+
+
+def run_all(chosen: list[str], scale: str, out: Path, jobs: int) -> Iterator[_report.Entry]:
+    """One after another with a progress bar, or several at once in processes of their own."""
+    if jobs == 1:
+        # A bar needs a grid cut into pieces, which a GPU would rather have whole.
+        yield from (run(name, scale, out, progress=jax.default_backend() == "cpu") for name in chosen)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        for future in [pool.submit(run, name, scale, out, False) for name in chosen]:
+            yield future.result()
+
+
+def show(entry: _report.Entry, console: Console) -> None:
+    printed = Table("statement", "measured", "expected", "verdict", title=entry.name, show_lines=True)
+    for claim in entry.claims:
+        printed.add_row(claim.statement, claim.measured, claim.expected, claim.verdict)
+    console.print(printed)
+    console.print(f"{entry.name}: {entry.grid}, scale {entry.attrs['scale']}; {entry.ran}", soft_wrap=True)
 
 
 def main() -> int:
@@ -91,23 +105,22 @@ def main() -> int:
     parser.add_argument("--scale", choices=SCALES, default="quick", help="size of the grid (default: quick)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the results (default: results)")
     parser.add_argument("--report", action="store_true", help="also write report.html and report.md")
+    parser.add_argument("--jobs", type=int, help="figures at once (default: 1 on a CPU, which one figure keeps busy)")
     arguments = parser.parse_args()
-    plt.switch_backend("Agg")
     chosen = [each for name in arguments.names for each in (in_order() if name == "all" else [name])]
-    unknown = sorted({name.partition(":")[0] for name in chosen} - set(names()))
-    if unknown:
-        parser.error(f"unknown {', '.join(unknown)}; choose all, or any of {', '.join(names())}")
+    try:
+        for name in chosen:
+            check(name)
+    except ValueError as error:
+        parser.error(str(error))
+    jobs = arguments.jobs or (1 if jax.default_backend() == "cpu" else max(1, (os.cpu_count() or 1) // 2))
     begin, entries, console = time.perf_counter(), [], Console()
-    for name in chosen:
-        try:
-            entries.append(run(name, arguments.scale, arguments.out, console))
-        except ValueError as error:
-            print(f"{name}: {error}", file=sys.stderr)
-            return 2
+    for entry in run_all(chosen, arguments.scale, arguments.out, min(jobs, len(chosen))):
+        entries.append(entry)
+        show(entry, console)
         if arguments.report:  # after every figure: what is finished is never lost
             _report.write(arguments.out, entries, len(chosen), arguments.scale, time.perf_counter() - begin)
-    if arguments.report:
-        console.print(f"wrote {arguments.out}/report.html and report.md")
+    console.print(f"wrote {arguments.out}/: dataset, picture and claims of each{', report' * arguments.report}")
     return 0
 
 

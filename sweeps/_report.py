@@ -32,6 +32,7 @@ class Entry(NamedTuple):
 
     name: str  # of the sweep file, with its variant
     text: str  # what it shows
+    grid: str
     claims: list[Claim]
     attrs: dict[str, Any]  # of its dataset
     seconds: float  # compiling, running, drawing

@@ -45,7 +45,8 @@ def axes(scale: str, longest: int, *, paper_seeds: int = 10, **curves: np.ndarra
         name: np.unique(values[np.linspace(0, len(values) - 1, min(len(values), size["curves"])).astype(int)])
         for name, values in curves.items()
     }
-    return chosen | {"seed": np.arange(size["seed"]), "T": np.arange(0, longest + 1, size["step"]).astype(float)}
+    # Seeds first, so that chunks cut here: what is drawn for a seed and a T serves all curves.
+    return {"seed": np.arange(size["seed"]), "T": np.arange(0, longest + 1, size["step"]).astype(float)} | chosen
 
 
 def figure(data: xr.DataArray, hue: str, title: str, *, log10: bool = True, label: str | None = None) -> Figure:

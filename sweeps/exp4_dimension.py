@@ -34,8 +34,8 @@ def claims(data: xr.Dataset) -> list[Claim]:
         Claim(
             "the response depends strongly on the number of inputs",
             _switching.WHERE,
-            f"log10 of the largest distance over T: {float(top[0]):.1f} for the fewest inputs, {float(top[-1]):.1f} for "
-            f"the most; it lies at T = {each(at, 'g', 'd', data.dim)}",
+            f"log10 of the largest distance over T: {float(top[0]):.1f} for the fewest inputs, "
+            f"{float(top[-1]):.1f} for the most; it lies at T = {each(at, 'g', 'd', data.dim)}",
             "rises by more than 3 from the smallest d to the largest",
             float(top[-1] - top[0]) > 3,
         ),

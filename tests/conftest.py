@@ -1,5 +1,10 @@
 """Strict JAX for every test: no silent promotion of dtypes or ranks. Warnings are errors (pyproject.toml)."""
 
+import os
+
+# Compiling is most of what the tests do: a lower level of LLVM's optimisation halves it. Results do not depend on it.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=1"
+
 import jax
 import matplotlib
 import pytest

@@ -12,7 +12,7 @@ def draws(key, shift, problem, num_steps):
     k = np.arange(num_steps, dtype=np.int32)
     means, _ = shift.means(shift_key, k, shift.init(start_key))
     step_keys = jax.vmap(lambda one: jax.random.fold_in(noise_key, one))(k)
-    x, eps = jax.vmap(lambda key, mean: problem.draw(key, mean, shift.spread))(step_keys, means)
+    x, eps = jax.vmap(lambda key, mean: problem.batch(problem.noise(key), mean, shift.spread))(step_keys, means)
     return np.asarray(x, float), np.asarray(eps, float), np.asarray(theta_0 - theta_star, float)
 
 

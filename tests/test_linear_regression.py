@@ -21,7 +21,7 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, bias, noise_v
         dim=dim, samples=samples, input_variance=0.4, noise_variance=noise_variance, reduction=reduction, bias=bias
     )
     mean = jnp.linspace(-1.0, 1.5, dim)
-    x, eps = problem.draw(KEY, mean)
+    x, eps = problem.batch(problem.noise(KEY), mean)
     error = jnp.arange(1.0, problem.num_weights + 1)
 
     def loss(error):
@@ -31,6 +31,8 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, bias, noise_v
     B, b = problem.gradient(problem.noise_moments(KEY), mean)
     gradient = B @ error - (0 if b is None else b)
     assert (b is None) == (noise_variance == 0)
+    product = problem.product(problem.noise_moments(KEY), mean, 0.0, error)
+    assert np.allclose(product, B @ error, rtol=1e-12)
     assert np.allclose(gradient, jax.grad(loss)(error), rtol=1e-12, atol=1e-12)
 
 

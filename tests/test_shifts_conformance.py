@@ -146,7 +146,7 @@ def test_a_new_mean_for_every_sample_adds_its_variance_to_the_inputs():
     problem = rj.problems.linear_regression(dim=1, samples=20, input_variance=0.25)
     shift = rj.shifts.switching(0, dim=1, variance=0.4)
     keys = jax.random.split(jax.random.key(0), 5000)
-    x, _ = jax.vmap(lambda key: problem.draw(key, jnp.zeros(1), shift.spread))(keys)
+    x, _ = jax.vmap(lambda key: problem.batch(problem.noise(key), jnp.zeros(1), shift.spread))(keys)
     assert np.var(x[:, :, 0]) == pytest.approx(0.65, rel=0.025)
 
 

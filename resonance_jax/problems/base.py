@@ -6,6 +6,13 @@ from typing import Any, NamedTuple
 from jax import Array
 
 
+class Noise(NamedTuple):
+    """What a step draws; it depends on the seed alone, so a sweep draws it once per seed."""
+
+    z: Array  # (samples, dim), standard normal
+    eps: Array | None  # (samples,), observation noise; None where there is none
+
+
 class Batch(NamedTuple):
     """The samples of one step."""
 
@@ -21,7 +28,8 @@ class Problem(NamedTuple):
 
     dim: int  # inputs
     init: Callable[..., tuple[Any, Any]]  # key, shift, its state -> parameters to start from, truth
-    draw: Callable[..., Any]  # key, mean (dim,), spread=0 -> batch of one step
+    noise: Callable[[Array], Any]  # key -> what one step draws
+    batch: Callable[..., Any]  # noise, mean (dim,), spread=0 -> samples of the step
     loss: Callable[[Any, Any, Any], Array]  # parameters, truth, batch -> scalar whose gradient the optimizer sees
     error: Callable[[Any, Any], Array]  # parameters, truth -> what is averaged over the last steps
     measure: str = "loss"  # name of the error: distance or loss

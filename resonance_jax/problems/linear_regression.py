@@ -1,5 +1,6 @@
 """Linear least squares on Gaussian inputs whose mean moves."""
 
+import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -10,7 +11,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.problems.base import Batch
+from resonance_jax.problems.base import Batch, Noise
+
+dot = functools.partial(jnp.matmul, precision="highest")  # a GPU would round float32 to 10 bits
 
 
 class NoiseMoments(NamedTuple):
@@ -32,14 +35,16 @@ class LinearRegression(NamedTuple):
 
     dim: int  # inputs
     init: Callable[..., tuple[Array, Array]]  # key, shift, its state -> theta_0, theta*
-    draw: Callable[..., Batch]  # key, mean, spread=0 -> inputs (x, 1) (samples, num_weights), epsilon
+    noise: Callable[[Array], Noise]  # key -> z, epsilon
+    batch: Callable[..., Batch]  # noise, mean, spread=0 -> inputs (x, 1) (samples, num_weights), epsilon
     loss: Callable[[Array, Array, Batch], Array]  # theta, theta*, batch -> scalar
     error: Callable[[Array, Array], Array]  # ||theta - theta*||
     measure: str  # distance
     num_weights: int  # dim, plus one with a bias
     weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
-    noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of the same draws as `draw`
+    noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of `noise`
     gradient: Callable[..., tuple[Array, Array | None]]  # moments, mean, spread=0 -> B, b
+    product: Callable[..., Array]  # moments, mean, spread, error -> B error, without forming B
 
 
 def expected_gradient_matrix(
@@ -130,30 +135,28 @@ def linear_regression(
         theta_star, theta_0 = weights(key)
         return theta_0, theta_star
 
-    def standard_normals(key: Array) -> tuple[Array, Array | None]:
-        """z (samples, dim) and epsilon (samples,), 0 for what is masked."""
-        input_key, noise_key = jax.random.split(key)
-        z = jax.random.normal(input_key, (num_samples, num_inputs), dtype)
-        z = checks.masked(checks.masked(z, input_mask).T, sample_mask).T
-        if not noisy:
-            return z, None
-        return z, checks.masked(noise_scale * jax.random.normal(noise_key, (num_samples,), dtype), sample_mask)
+    def noise(key: Array) -> Noise:
+        """One draw for inputs and noise, row by row: each call of the generator is compiled by itself."""
+        normals = jax.random.normal(key, (num_samples, num_inputs + int(noisy)), dtype)
+        normals = checks.masked(normals.T, sample_mask).T
+        z = checks.masked(normals[:, :num_inputs], input_mask)
+        return Noise(z, noise_scale * normals[:, num_inputs] if noisy else None)
 
     def input_scale(spread: ArrayLike) -> Array:
         return jnp.sqrt(jnp.asarray(input_variance, dtype) + jnp.asarray(spread, dtype))
 
-    def draw(key: Array, mean: Array, spread: ArrayLike = 0.0) -> Batch:
-        z, eps = standard_normals(key)
+    def batch(noise: Noise, mean: Array, spread: ArrayLike = 0.0) -> Batch:
+        z, eps = noise
         x = checks.masked(jnp.broadcast_to(mean, (num_inputs,)), input_mask)[None, :] + input_scale(spread) * z
         x = jnp.concatenate([x, jnp.ones((num_samples, 1), dtype)], axis=1) if bias else x
         return Batch(checks.masked(x.T, sample_mask).T, jnp.zeros((num_samples,), dtype) if eps is None else eps)
 
     def loss(theta: Array, theta_star: Array, batch: Batch) -> Array:
-        residual = batch.inputs @ (theta - theta_star) - batch.noise
+        residual = dot(batch.inputs, theta - theta_star) - batch.noise
         return factor / 2 * share * jnp.sum(residual**2)
 
     def noise_moments(key: Array) -> NoiseMoments:
-        z, eps = standard_normals(key)
+        z, eps = noise(key)
         zz = share * jnp.sum(z[:, :, None] * z[:, None, :], axis=0)
         if eps is None:
             return NoiseMoments(share * z.sum(0), zz, None, None)
@@ -170,15 +173,25 @@ def linear_regression(
             second = jnp.block([[second, x_mean[:, None]], [x_mean[None, :], one[:, None]]])
         if moments.eps is None or moments.eps_z is None:
             return factor * second, None
-        noise = moments.eps * mean + scale * moments.eps_z  # mean of epsilon x
+        eps_x = moments.eps * mean + scale * moments.eps_z  # mean of epsilon x
         if bias:
-            noise = jnp.append(noise, moments.eps)
-        return factor * second, factor * noise
+            eps_x = jnp.append(eps_x, moments.eps)
+        return factor * second, factor * eps_x
+
+    def product(moments: NoiseMoments, mean: Array, spread: ArrayLike, error: Array) -> Array:
+        m = checks.masked(jnp.broadcast_to(mean, (num_inputs,)), input_mask)
+        scale = input_scale(spread)
+        slopes, offset = (error[:-1], error[-1]) if bias else (error, jnp.zeros((), dtype))
+        m_part = dot(m, slopes) + offset  # <(m, 1), error>
+        x_part = m_part + scale * dot(moments.z, slopes)  # mean of <(x, 1), error>
+        rows = factor * (m * x_part + scale * (moments.z * m_part + scale * dot(moments.zz, slopes)))
+        return jnp.append(rows, factor * x_part) if bias else rows
 
     return LinearRegression(
         dim=num_inputs,
         init=init,
-        draw=draw,
+        noise=noise,
+        batch=batch,
         loss=loss,
         error=lambda theta, theta_star: jnp.linalg.norm(theta - theta_star),
         measure="distance",
@@ -186,4 +199,5 @@ def linear_regression(
         weights=weights,
         noise_moments=noise_moments,
         gradient=gradient,
+        product=product,
     )

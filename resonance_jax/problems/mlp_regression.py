@@ -10,7 +10,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.problems.base import Batch, Problem
+from resonance_jax.problems.base import Batch, Noise, Problem
 from resonance_jax.shifts.base import Shift
 
 
@@ -22,7 +22,7 @@ class MLP(nn.Module):
     @nn.compact
     def __call__(self, x: Array) -> Array:
         def dense(width: int) -> nn.Dense:
-            return nn.Dense(width, kernel_init=nn.initializers.he_normal(), param_dtype=x.dtype)
+            return nn.Dense(width, kernel_init=nn.initializers.he_normal(), param_dtype=x.dtype, precision="highest")
 
         for width in self.hidden:
             x = nn.relu(dense(width)(x))
@@ -84,29 +84,28 @@ def mlp_regression(
     factor = jnp.asarray(loss_factor, dtype)
     _check_shapes(network, target, jax.ShapeDtypeStruct((samples, dim), dtype))
 
-    def inputs(key: Array, means: Array, spread: ArrayLike) -> Array:
+    def noise(key: Array, number: int = samples) -> Noise:
+        normals = jax.random.normal(key, (number, dim + 1), dtype)
+        return Noise(normals[:, :dim], jnp.sqrt(jnp.asarray(noise_variance, dtype)) * normals[:, dim])
+
+    def batch(noise: Noise, mean: Array, spread: ArrayLike = 0.0) -> Batch:
+        """One mean for all samples, or one for each."""
         scale = jnp.sqrt(jnp.asarray(input_variance, dtype) + jnp.asarray(spread, dtype))
-        return means + scale * jax.random.normal(key, means.shape, dtype)
-
-    def noise(key: Array, number: int) -> Array:
-        return jnp.sqrt(jnp.asarray(noise_variance, dtype)) * jax.random.normal(key, (number,), dtype)
-
-    def draw(key: Array, mean: Array, spread: ArrayLike = 0.0) -> Batch:
-        input_key, noise_key = jax.random.split(key)
-        x = inputs(input_key, jnp.broadcast_to(mean, (samples, dim)), spread)
-        return Batch(x, noise(noise_key, samples))
+        assert noise.eps is not None
+        return Batch(jnp.broadcast_to(mean, noise.z.shape) + scale * noise.z, noise.eps)
 
     def init(key: Array, shift: Shift, shift_state: Any) -> tuple[Any, Batch]:
         if shift.stationary is None:
             raise ValueError(
                 "the test set needs the stationary law of the shift; give the Shift a stationary(key, state) -> mean"
             )
-        network_key, mean_key, input_key, noise_key = jax.random.split(key, 4)
+        network_key, mean_key, noise_key = jax.random.split(key, 3)
         stationary = shift.stationary
         means = jax.vmap(lambda key: stationary(key, shift_state))(jax.random.split(mean_key, test_samples))
-        x = inputs(input_key, jnp.broadcast_to(means, (test_samples, dim)), shift.spread)
-        eps = noise(noise_key, test_samples) if noisy_test else jnp.zeros((test_samples,), dtype)
-        return network.init(network_key, x), Batch(x, eps)
+        test = batch(noise(noise_key, test_samples), means, shift.spread)
+        if not noisy_test:
+            test = test._replace(noise=jnp.zeros_like(test.noise))
+        return network.init(network_key, test.inputs), test
 
     def squared_error(parameters: Any, batch: Batch) -> Array:
         outputs: Any = network.apply(parameters, batch.inputs)
@@ -115,7 +114,7 @@ def mlp_regression(
     def loss(parameters: Any, truth: Any, batch: Batch) -> Array:
         return factor / 2 * squared_error(parameters, batch)
 
-    return Problem(dim, init, draw, loss, squared_error)
+    return Problem(dim, init, noise, batch, loss, squared_error)
 
 
 def _check_shapes(network: nn.Module, target: Callable[[Array], Array], x: jax.ShapeDtypeStruct) -> None:
