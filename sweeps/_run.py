@@ -1,0 +1,84 @@
+"""Running sweep files: one after another, or several at once in processes of their own."""
+
+import functools
+import importlib
+import multiprocessing
+import os
+import pkgutil
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import jax
+import matplotlib.pyplot as plt
+
+import resonance_jax as rj
+import sweeps
+from sweeps import _report
+from sweeps._claims import table
+
+# Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
+jax.config.update("jax_num_cpu_devices", min(8, os.cpu_count() or 1))
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # several processes share a GPU, see --jobs
+
+
+def names() -> list[str]:
+    """The sweep files; a name with an underscore is what they share."""
+    return [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
+
+
+def in_order() -> list[str]:
+    """What `all` runs: experiments, then appendix; a variant beside its default reading."""
+    modules = {name: importlib.import_module(f"sweeps.{name}") for name in names()}
+    chosen = []
+    for name in sorted(names(), key=lambda name: (not name.startswith("exp"), str(modules[name].__doc__))):
+        variants = getattr(modules[name], "VARIANTS", {})
+        chosen += [name, *(f"{name}:{variant}" for variant in variants if f"{name}:{variant}" in _report.READINGS)]
+    return chosen
+
+
+def check(name: str) -> None:
+    """ValueError unless there is such a file and such a variant of it."""
+    file, _, variant = name.partition(":")
+    if file not in names():
+        raise ValueError(f"unknown sweep {file!r}; choose all, or any of {', '.join(names())}")
+    variants = getattr(importlib.import_module(f"sweeps.{file}"), "VARIANTS", {})
+    if variant and variant not in variants:
+        known = ", ".join(f"{file}:{each}" for each in variants) or "none"
+        raise ValueError(f"{file} has no variant {variant!r}; its variants are: {known}")
+
+
+def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
+    """Run one sweep file, or one of its variants, and write what it makes."""
+    begin = time.perf_counter()
+    plt.switch_backend("Agg")
+    file, _, variant = name.partition(":")
+    module = importlib.import_module(f"sweeps.{file}")
+    point = functools.partial(module.point, **module.VARIANTS[variant]) if variant else module.point
+    with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
+        data = rj.sweep(point, module.axes(scale), progress=progress)
+    data.attrs |= {"scale": scale, "reading": variant or "default", "point": f"{module.__name__}.point"}
+    stem = name.replace(":", "-")
+    out.mkdir(parents=True, exist_ok=True)
+    data.to_netcdf(out / f"{stem}.nc", engine="scipy")
+    picture = module.figure(data)
+    if variant:
+        picture.text(0.995, 0.005, f"reading: {variant}", ha="right", va="bottom", fontsize=8, style="italic")
+    picture.savefig(out / f"{stem}.png", dpi=150)
+    plt.close(picture)
+    claims = module.claims(data)
+    (out / f"{stem}.claims.md").write_text(table(claims))
+    grid = " x ".join(f"{size} {dim}" for dim, size in data.sizes.items())
+    return _report.Entry(name, str(module.__doc__), grid, claims, data.attrs, time.perf_counter() - begin)
+
+
+def run_all(chosen: list[str], scale: str, out: Path, jobs: int) -> Iterator[_report.Entry]:
+    """One after another with a progress bar, or several at once in processes of their own."""
+    if jobs == 1:
+        # A bar needs a grid cut into pieces, which a GPU would rather have whole.
+        yield from (run(name, scale, out, progress=jax.default_backend() == "cpu") for name in chosen)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        for future in [pool.submit(run, name, scale, out, False) for name in chosen]:
+            yield future.result()
