@@ -4,10 +4,13 @@ SCALE ?= quick
 OUT ?= results
 BIN := .venv/bin
 
-.PHONY: heatmap test lint clean
+.PHONY: heatmap paper test lint clean
 
 heatmap: .venv/installed  ## the first heatmap: experiment 1 with its theory, its claims, and the picture
 	$(BIN)/python -m sweeps exp1_sinusoid --scale $(SCALE) --out $(OUT)
+
+paper: .venv/installed  ## every figure and every statement of the paper, in $(OUT)/report.html; SCALE=paper for full size
+	$(BIN)/python -m sweeps all --scale $(SCALE) --out $(OUT) --report
 
 test: .venv/installed-dev
 	$(BIN)/python -m pytest -n 2

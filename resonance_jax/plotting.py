@@ -166,8 +166,7 @@ def response(
         )
         ax.scatter([], [], marker="D", s=45, c="white", edgecolors="black", label="iid baseline")
     if log10:
-        ax.yaxis.set_major_locator(MaxNLocator(8, integer=float(mean.max() - mean.min()) > 3))
-        ax.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
+        _decades(ax, float(low.min()), float(high.max()))
     ax.set_xlabel(LABELS.get(x, x))
     ax.set_ylabel(label or LABELS.get(str(data.name), str(data.name)))
     ax.grid(alpha=0.3, lw=0.6)
@@ -175,6 +174,18 @@ def response(
     if title:
         ax.set_title(title)
     return ax
+
+
+def _decades(ax: Axes, low: float, high: float) -> None:
+    """Label an axis of log10 values: by powers of ten, or by plain numbers where it spans few decades."""
+    if high - low > 3:
+        ax.yaxis.set_major_locator(MaxNLocator(8, integer=True))
+        ax.yaxis.set_major_formatter(FuncFormatter(_power_of_ten))
+        return
+    steps = (1, 2, 3, 5, 7) if high - low < 1.5 else (1, 2, 5)
+    values = [step * 10.0**power for power in range(int(np.floor(low)), int(np.ceil(high)) + 1) for step in steps]
+    shown = [value for value in values if low <= np.log10(value) <= high]
+    ax.set_yticks(np.log10(shown), [f"{value:.3g}" for value in shown])
 
 
 def _power_of_ten(value: float, position: int | None = None) -> str:

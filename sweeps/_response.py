@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
@@ -17,6 +18,9 @@ MOMENTA = np.linspace(0.85, 0.95, 5)  # "Reducing the momentum parameter"
 NUM_STEPS = 10_000  # table of experiment 3
 TAIL = 500  # captions of the response figures
 DIM = 5  # table of experiment 3
+DECADES = 6  # curves that span more get a second panel for their feet
+PERIOD = "period of the square wave $T$ (steps)"
+INTERVAL = "steps between two switches of the mean $T$"
 LINEAR: dict[str, Any] = dict(noise_variance=0.1, weight_variance=0.25)  # table of experiment 3
 
 
@@ -49,17 +53,27 @@ def axes(scale: str, longest: int, *, paper_seeds: int = 10, **curves: np.ndarra
     return {"seed": np.arange(size["seed"]), "T": np.arange(0, longest + 1, size["step"]).astype(float)} | chosen
 
 
-def figure(data: xr.DataArray, hue: str, title: str, *, log10: bool = True, label: str | None = None) -> Figure:
+def figure(data: xr.DataArray, hue: str, title: str, *, x: str, log10: bool = True, label: str | None = None) -> Figure:
+    """The response curves and, where they span many decades, beside them their feet."""
+    low, high = float(data.min()), float(data.max())
+    wide = log10 and high - low > DECADES
+    picture, panels = plt.subplots(1, 1 + wide, figsize=(11 if wide else 6.4, 4.8), layout="constrained", squeeze=False)
+    picture.suptitle(f"{title}; bands: 95% over {data.seed.size} seeds", fontsize=11)
     label = label or rf"mean distance $\Vert\theta_k-\theta^*\Vert$, last {TAIL} steps"
-    ax = rj.plotting.response(data, hue=hue, log10=log10, title=title, label=label)
-    ax.set_xlabel(f"{ax.get_xlabel()}; bands: 95% over {data.seed.size} seeds")
-    return ax.figure  # pyright: ignore[reportReturnType]
+    for ax in panels[0]:
+        rj.plotting.response(data, hue=hue, log10=log10, label=label, ax=ax)
+        ax.set_xlabel(x)
+    if wide:
+        foot = rj.log10_mean(data, "seed").min()
+        panels[0][1].set_ylim(foot - 0.2, foot + 2.5)
+        panels[0][1].set_title("the same, near the baseline", fontsize=10)
+        panels[0][1].get_legend().remove()
+    return picture
 
 
 def peaks(curve: xr.DataArray, prominence: float) -> list[tuple[float, float]]:
     """(T, height) of the maxima of a curve that stand out by at least so much, from the shortest T on."""
-    below = curve.values.min() - 2 * prominence
-    padded = np.concatenate([[below], curve.values, [below]])  # an end of the range may be a maximum too
+    padded = np.pad(curve.values, 1, constant_values=curve.values.min())  # an end of the range may be a maximum too
     found, _ = find_peaks(padded, prominence=prominence)
     return [(float(curve["T"][i - 1]), float(curve[i - 1])) for i in found]
 

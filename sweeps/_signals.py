@@ -27,11 +27,11 @@ def axes(scale: str, **values: tuple[float, ...]) -> dict[str, np.ndarray]:
     return {name: np.array(each) for name, each in values.items()} | {"seed": np.array([0])}
 
 
-def spectra(data: xr.Dataset) -> xr.Dataset:
+def spectra(data: xr.Dataset, segment: int = SEGMENT) -> xr.Dataset:
     """Densities of mean and sample over the frequency, for each value of the parameter."""
     one = data.isel(seed=0)
     return xr.Dataset(
-        {name: rj.spectrum.density(one[name], f"{name}_0", segment=SEGMENT) for name in ("mean", "sample")}
+        {name: rj.spectrum.density(one[name], f"{name}_0", segment=segment) for name in ("mean", "sample")}
     )
 
 

@@ -14,7 +14,7 @@ VARIANTS = {
     "sum": dict(norm=1.0, reduction="sum", loss_factor=1.0),  # gradients summed over the samples, half squared error
     "unit_norm": dict(norm=1.0),  # the text: a unit vector; the table has half of it
 }
-PROMINENCE = 0.05  # in decades, of a peak
+PROMINENCE = 0.15  # in decades, of a peak
 WHERE = "Ablating Expected Gradient"
 CAPTION = "caption of the figure of experiment 3"
 
@@ -30,7 +30,7 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(data.log10_distance, "samples", "SGDm under a square wave, $d$ = 5")
+    return _response.figure(data.log10_distance, "samples", "SGDm under a square wave, $d$ = 5", x=_response.PERIOD)
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

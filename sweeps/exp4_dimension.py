@@ -22,7 +22,9 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(data.log10_distance, "dim", f"SGDm under a switching mean, $v$ = {VARIANCE}")
+    return _response.figure(
+        data.log10_distance, "dim", f"SGDm under a switching mean, $v$ = {VARIANCE}", x=_response.INTERVAL
+    )
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -37,7 +37,7 @@ def figure(data: xr.Dataset) -> Figure:
     label = rf"mean distance $\Vert\theta_k-\theta^*\Vert$, last {TAIL} steps"
     title = "Adam under a switching mean, $d$ = 5, $v$ = 1"
     log10 = np.log10(data.distance).rename("distance")
-    return _response.figure(log10, "beta1", title, label=label)
+    return _response.figure(log10, "beta1", title, x=_response.INTERVAL, label=label)
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
@@ -53,8 +53,8 @@ def claims(data: xr.Dataset) -> list[Claim]:
             WHERE,
             f"largest distance over T against the larger of T = 0 and T = {LONGEST}: "
             f"{each(ratio.values, '.2f', 'beta_1', data.beta1)} times",
-            "more than 1.2 times for every beta_1",
-            bool((ratio > 1.2).all()),
+            "above 1 for every beta_1, and more than 1.2 at the largest",
+            bool((ratio > 1).all() and ratio[-1] > 1.2),
         ),
         Claim(
             "Adam does not diverge",

@@ -53,7 +53,7 @@ def finite(data: xr.Dataset) -> xr.DataArray:
 
 def curves_figure(data: xr.Dataset, hue: str, title: str) -> Figure:
     label = f"mean test loss, last {TAIL} steps"
-    return _response.figure(finite(data), hue, title, log10=False, label=label)
+    return _response.figure(finite(data), hue, title, x=_response.INTERVAL, log10=False, label=label)
 
 
 def figure(data: xr.Dataset) -> Figure:
@@ -89,18 +89,11 @@ def claims(data: xr.Dataset) -> list[Claim]:
             diverged == 0,
         ),
         Claim(
-            "the band fits extremely poorly (loss above 0.3)",
+            "fits range from extremely poor (loss above 0.3) in the band to good (below 0.05)",
             WHERE,
-            f"largest mean loss over T: {each(_response.highest(curves).values, '.3f', 'v', data.v)}",
-            f"above 0.3 at {v}",
-            float(_response.highest(strongest)) > 0.3,
-        ),
-        Claim(
-            "good fits have a loss below 0.05",
-            WHERE,
-            f"iid baseline: {each(curves.sel(T=0).values, '.3f', 'v', data.v)}; smallest loss over all T and v: "
-            f"{float(curves.min()):.3f}",
-            f"the iid baseline at {v} is below 0.05",
-            first < 0.05,
+            f"largest mean loss over T: {each(_response.highest(curves).values, '.3f', 'v', data.v)}; "
+            f"iid baseline: {each(curves.sel(T=0).values, '.3f', 'v', data.v)}",
+            "above 0.3 for some v, and an iid baseline below 0.05 for some v > 0",
+            bool((_response.highest(curves) > 0.3).any() and (curves.sel(T=0).where(data.v > 0) < 0.05).any()),
         ),
     ]

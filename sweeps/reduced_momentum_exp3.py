@@ -19,7 +19,9 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(data.log10_distance, "mu", "Reduced momentum: square wave, 5 samples a step")
+    return _response.figure(
+        data.log10_distance, "mu", "Reduced momentum: square wave, 5 samples a step", x=_response.PERIOD
+    )
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

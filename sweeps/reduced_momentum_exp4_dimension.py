@@ -19,7 +19,9 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(data.log10_distance, "mu", "Reduced momentum: switching mean, $d$ = 9, $v$ = 0.25")
+    return _response.figure(
+        data.log10_distance, "mu", "Reduced momentum: switching mean, $d$ = 9, $v$ = 0.25", x=_response.INTERVAL
+    )
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -20,7 +20,9 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(data.log10_distance, "mu", f"Reduced momentum: switching mean, $v$ = {VARIANCE}, $d$ = 5")
+    return _response.figure(
+        data.log10_distance, "mu", f"Reduced momentum: switching mean, $v$ = {VARIANCE}, $d$ = 5", x=_response.INTERVAL
+    )
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -78,3 +78,45 @@ def test_a_forgotten_reduction_is_named():
         ValueError, match=r"two dimensions 'f' and 'mu', got \('seed', 'f', 'mu'\); reduce the others first"
     ):
         rj.plotting.heatmap(VALLEY.expand_dims("seed"))
+
+
+CURVES = xr.DataArray(
+    np.random.default_rng(0).normal(size=(8, 5, 3)) + np.array([0.0, 2.0, 30.0]),
+    {"seed": range(8), "T": [0.0, 1, 2, 3, 4], "v": [0.1, 0.2, 0.4]},
+    name="log10_distance",
+)
+
+
+def test_response_draws_the_mean_the_band_and_the_baseline():
+    ax = rj.plotting.response(CURVES, hue="v", log10=True)
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 5]
+    assert len(lines) == 3
+    for line, v in zip(lines, CURVES.v.values, strict=True):
+        assert np.allclose(line.get_ydata(), rj.log10_mean(CURVES.sel(v=v), "seed"))
+    bands = [each for each in ax.collections if hasattr(each, "get_paths") and each.get_alpha() == 0.2]
+    assert len(bands) == 3
+    for band, line in zip(bands, lines, strict=True):
+        low, high = band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()
+        assert low < line.get_ydata().min() + 1e-9
+        assert high > line.get_ydata().max() - 1e-9
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["0.1", "0.2", "0.4", "iid baseline"]
+    assert ax.get_legend().get_title().get_text() == "variance of the mean $v$"
+    diamonds = [each for each in ax.collections if each.get_offsets().shape == (3, 2)]
+    assert np.allclose(diamonds[0].get_offsets()[:, 1], [line.get_ydata()[0] for line in lines])
+
+
+def test_response_labels_powers_of_ten_or_plain_numbers():
+    wide, narrow, linear = (
+        rj.plotting.response(CURVES, hue="v", log10=True),
+        rj.plotting.response(CURVES * 0.03, hue="v", log10=True),
+        rj.plotting.response(CURVES, hue="v"),
+    )
+    for ax, label in ((wide, "$10^{30}$"), (narrow, "2")):
+        ax.figure.canvas.draw()
+        assert label in [text.get_text() for text in ax.get_yticklabels()]
+    assert np.allclose(linear.lines[0].get_ydata(), CURVES.isel(v=0).mean("seed"))
+
+
+def test_response_needs_its_three_dimensions():
+    with pytest.raises(ValueError, match=r"response draws the dimensions 'T', 'v' and 'seed', got \('T', 'v'\)"):
+        rj.plotting.response(CURVES.mean("seed"), hue="v")

@@ -1,5 +1,6 @@
 """The paper's experiments: each file at a tiny size, the first heatmap at the size of the paper."""
 
+import functools
 import importlib
 import os
 import pkgutil
@@ -15,7 +16,11 @@ import xarray as xr
 
 import resonance_jax as rj
 import sweeps
+from resonance_jax.axes import working_dtype
+from sweeps import _report, _response
+from sweeps.__main__ import main
 from sweeps._claims import SCALES, Claim, table
+from sweeps._run import in_order
 
 NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
@@ -30,6 +35,67 @@ def test_tiny(name):
     claims = module.claims(data)
     assert claims
     assert all(isinstance(claim, Claim) and claim.measured and claim.where for claim in claims)
+
+
+VARIANTS = [
+    f"{name}:{variant}"
+    for name in NAMES
+    for variant in getattr(importlib.import_module(f"sweeps.{name}"), "VARIANTS", {})
+]
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_variants_are_readings_of_the_point(name):
+    """Every variant traces, on the axes of its default reading."""
+    file, _, variant = name.partition(":")
+    module = importlib.import_module(f"sweeps.{file}")
+    point = functools.partial(module.point, **module.VARIANTS[variant])
+    scalars = {axis: jax.ShapeDtypeStruct((), working_dtype(v).dtype) for axis, v in module.axes("tiny").items()}
+    outputs = jax.eval_shape(point, **scalars)
+    assert set(outputs) == set(jax.eval_shape(module.point, **scalars))
+
+
+def test_report_names_known_variants():
+    assert set(_report.READINGS) <= set(VARIANTS)
+    assert [name for name in in_order() if ":" not in name] != sorted(NAMES)  # as in the paper, not by name
+    assert set(in_order()) == {*NAMES, *_report.READINGS}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """Two figures, one of them another reading, side by side in two processes."""
+    out = tmp_path_factory.mktemp("report")
+    command = [sys.executable, "-m", "sweeps", "signals_sinusoid", "exp3_square_wave:sum", "--scale", "tiny"]
+    done = subprocess.run(
+        [*command, "--jobs", "2", "--report", "--out", str(out)],
+        cwd=Path(__file__).parents[1],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_report_holds_figures_and_claims(report):
+    page, text = ((report / f"report.{kind}").read_text() for kind in ("html", "md"))
+    assert page.count("data:image/png;base64,") == 2
+    assert "http" not in page  # opens offline
+    assert page.index("<table>") < page.index("<img")  # the table of claims on top
+    for name in (
+        "signals_sinusoid",
+        "exp3_square_wave:sum",
+        "gradients summed over the samples",
+        "jax",
+        "cpu",
+        " s in all",
+    ):
+        assert name in page
+        assert name in text
+    rows = text.count("| holds |") + text.count("| does not hold |") + text.count("| ambiguous |")
+    assert rows == page.count('class="holds"') + page.count('class="does-not-hold"') + page.count('class="ambiguous"')
+    assert rows == 8
+    assert {path.name for path in report.iterdir()} >= {"exp3_square_wave-sum.nc", "signals_sinusoid.png"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -99,8 +165,26 @@ def test_table_of_claims():
     assert text.splitlines()[2:] == [r"| a | b | \|c\| | d | ambiguous |", "| a | b | c | d | does not hold |"]
 
 
-def test_unknown_name_lists_the_known_ones():
-    command = [sys.executable, "-m", "sweeps", "exp0"]
-    done = subprocess.run(command, cwd=Path(__file__).parents[1], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "exp1_sinusoid" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["exp0"], "unknown sweep 'exp0'; choose all, or any of exp1_sinusoid"),
+        (["exp3_square_wave:max"], "has no variant 'max'; its variants are: exp3_square_wave:sum"),
+        (["exp1_sinusoid", "--scale", "huge"], "invalid choice: 'huge'"),
+    ],
+)
+def test_bad_command_lines(arguments, message, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["sweeps", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_peaks_of_a_curve():
+    T = np.arange(1.0, 101)
+    curve = xr.DataArray(
+        np.exp(-((T - 20) ** 2) / 20) + 0.5 * np.exp(-((T - 60) ** 2) / 20) + 0.01 * np.sin(T), {"T": T}
+    )
+    assert [round(at / 10) * 10 for at, _ in _response.peaks(curve, 0.15)] == [20, 60]
+    assert _response.peaks(curve * 0.1, 0.15) == []
