@@ -12,36 +12,38 @@ from resonance_jax.shifts.base import Shift
 
 State = TypeVar("State")
 BLOCKS = range(20, 9, -1)  # steps of a block: the most that divide the run
+GROUPS = range(10, 0, -1)  # blocks that are drawn together: the most that divide their number
 
 
-def repeat(advance: Callable[[State, int], State], state: State, num_steps: int) -> State:
-    """`num_steps` steps by `advance(state, length)`, in blocks of equal length but for a shorter first one."""
+def repeat(advance: Callable[[State, int, int], State], state: State, num_steps: int) -> State:
+    """`num_steps` steps by `advance(state, blocks, length)`: so many blocks of equal length, one shorter may be first."""
     if num_steps == 0:
         return state
     fitting = [block for block in (num_steps, *BLOCKS) if block <= BLOCKS[0] and num_steps % block == 0]
     block = fitting[0] if fitting else BLOCKS[0]
     num_blocks, rest = divmod(num_steps, block)
     if rest:
-        state = advance(state, rest)
-    return jax.lax.fori_loop(0, num_blocks, lambda _, state: advance(state, block), state)
+        state = advance(state, 1, rest)
+    group = next(group for group in GROUPS if num_blocks % group == 0)
+    return jax.lax.fori_loop(0, num_blocks // group, lambda _, state: advance(state, group, block), state)
 
 
 def draw(
     noise: Callable[[Array], Any], shift: Shift, keys: tuple[Array, Array], k: Array, shift_state: Any
 ) -> tuple[Any, Array, Any]:
-    """Noise and means of a block of steps k: they depend on seed and shift, not on the optimizer.
+    """Noise and means of the steps k: they depend on seed and shift, not on the optimizer.
 
-    A loop of its own makes XLA store what is drawn, where it would draw it again in every lane that uses it.
+    On a CPU a loop of its own makes XLA store what is drawn, where it would draw it again in every lane that uses it.
 
     Args:
         noise: key of a step -> what it draws.
         shift: of the inputs.
         keys: of the noise and of the shift.
-        k: consecutive steps, (block,).
-        shift_state: before the block.
+        k: consecutive steps, (n,).
+        shift_state: before them.
 
     Returns:
-        Noise and means, both with the steps in front, and the state of the shift after the block.
+        Noise and means, both with the steps in front, and the state of the shift after them.
     """
     noise_key, shift_key = keys
     size = k.shape[0]
@@ -51,8 +53,14 @@ def draw(
         means, state = shift.means(shift_key, k, state)
         return state, (jax.vmap(lambda one: noise(jax.random.fold_in(noise_key, one)))(k), means)
 
-    shift_state, drawn = jax.lax.scan(piece, shift_state, k.reshape(pieces, -1))
-    return *jax.tree.map(lambda leaf: leaf.reshape(size, *leaf.shape[2:]), drawn), shift_state
+    def in_pieces(state: Any) -> tuple[Any, tuple[Any, Array]]:
+        state, drawn = jax.lax.scan(piece, state, k.reshape(pieces, -1))
+        return state, jax.tree.map(lambda leaf: leaf.reshape(size, *leaf.shape[2:]), drawn)
+
+    shift_state, (noise_of, means) = jax.lax.platform_dependent(
+        shift_state, cpu=in_pieces, default=lambda state: piece(state, k)
+    )
+    return noise_of, means, shift_state
 
 
 def check_run(key: Array, shift: Shift, dim: int, num_steps: Any, tail: Any) -> None:

@@ -1,5 +1,6 @@
 """SGD with momentum on least squares as what it is: a linear recursion, driven by drawn samples, of unlimited range."""
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -16,6 +17,16 @@ from resonance_jax.shifts.base import Shift
 TAIL_UNROLL = 4  # on a GPU: few steps in one kernel where it matters little, for the sake of compile time
 ENTRYWISE = 3  # up to so many weights the state is one scalar per weight, and B is formed once for all mu
 HEADROOM = 80  # 20 steps start at 2^80 and reach 2^120 at most; below there is room to fall by 2^-10 a step
+
+
+class _Block(NamedTuple):
+    """What a block of steps needs; leaves of the first two have the steps in front."""
+
+    curvature: Any  # B entry by entry, or what its product with the error is made of
+    b: Any
+    size_of_b: Array  # (), exponent of the largest
+    growth: Array  # (), exponent of the power of two that each step is divided by
+    shrink: Array  # (), its inverse
 
 
 class _Run(NamedTuple):
@@ -79,24 +90,50 @@ def oscillate(
     def entries(vector: Array) -> tuple[Array, ...]:
         return entrywise.vector(vector) if small else (vector,)
 
-    def advance(run: _Run, length: int, measure: bool) -> _Run:
-        """`length` steps from one rescaling to the next."""
-        k = run.k + jnp.arange(length, dtype=jnp.int32)
+    def advance(run: _Run, num_blocks: int, length: int, measure: bool) -> _Run:
+        """Blocks of `length` steps, from one rescaling to the next; what they need is prepared for all of them."""
+        k = run.k + jnp.arange(num_blocks * length, dtype=jnp.int32)
         moments, means, shift_state = blocks.draw(problem.noise_moments, shift, keys, k, run.shift_state)
         B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
-        size_of_b = jnp.int32(logscale.ZERO_EXPONENT) if b is None else logscale.exponent_of(logscale.peak(b))
-        largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
-        start, exponent = logscale.normalize(run.phase_space, headroom=HEADROOM, at_least=largest_kick)
+        curvature = entrywise.matrix(B) if small else (moments, means)
 
         # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
         # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
-        steepest = jnp.max(jnp.trace(B, axis1=1, axis2=2))
+        steepest = jnp.max(jnp.trace(B, axis1=1, axis2=2).reshape(num_blocks, length), axis=1)
         growth = logscale.exponent_of(1 + eta * steepest)
-        shrink = logscale.power_of_two(-growth, dtype)
+        size_of_b = jnp.full((num_blocks,), logscale.ZERO_EXPONENT)
+        if b is not None:
+            size_of_b = logscale.exponent_of(jnp.max(jnp.abs(b).reshape(num_blocks, -1), axis=1))
+            b = entries(b)
+        curvature, b = jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), (curvature, b))
+        drawn = _Block(curvature, b, size_of_b, growth, logscale.power_of_two(-growth, dtype))
+
+        def steps(state: tuple[Scaled, Scaled], unroll: int) -> tuple[Scaled, Scaled]:
+            def one(carry: tuple[Scaled, Scaled], block: _Block) -> tuple[tuple[Scaled, Scaled], None]:
+                return advance_block(*carry, block, length, measure, unroll), None
+
+            return jax.lax.scan(one, state, drawn)[0]
+
+        # A GPU needs many steps in one kernel, with the state in registers; XLA's CPU backend would repeat the whole
+        # kernel's arithmetic for each of its outputs.
+        phase_space, total = jax.lax.platform_dependent(
+            (run.phase_space, run.total),
+            cpu=lambda state: steps(state, 1),
+            default=lambda state: steps(state, length if small and not measure else TAIL_UNROLL),
+        )
+        return _Run(phase_space, shift_state, total, run.k + num_blocks * length)
+
+    def advance_block(
+        phase_space: Scaled, total: Scaled, block: _Block, length: int, measure: bool, unroll: int
+    ) -> tuple[Scaled, Scaled]:
+        """`length` steps from one rescaling to the next."""
+        curvature, b, size_of_b, growth, shrink = block
+        largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
+        start, exponent = logscale.normalize(phase_space, headroom=HEADROOM, at_least=largest_kick)
         kick_scale = logscale.power_of_two(size_of_b - exponent, dtype)
 
         def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
-            error, velocity, total, kick_scale = carry
+            error, velocity, sum_of_norms, kick_scale = carry
             curvature, b = drawn
             if small:
                 gradient = entrywise.matvec(curvature, error)
@@ -107,31 +144,22 @@ def oscillate(
                 kick_scale = shrink * kick_scale
             velocity = tuple((shrink * mu) * v - (shrink * eta) * g for v, g in zip(velocity, gradient, strict=True))
             error = tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
-            total = shrink * total + logscale.norm(error) if measure else total
-            return (error, velocity, total, kick_scale), None
+            sum_of_norms = shrink * sum_of_norms + logscale.norm(error) if measure else sum_of_norms
+            return (error, velocity, sum_of_norms, kick_scale), None
 
-        def steps(state: Any, drawn: Any, unroll: int) -> Any:
-            return jax.lax.scan(step, state, drawn, unroll=unroll)[0]
-
-        # A GPU needs many steps in one kernel, with the state in registers; XLA's CPU backend would repeat the whole
-        # kernel's arithmetic for each of its outputs.
-        curvature = entrywise.matrix(B) if small else (moments, means)
-        error, velocity, total, _ = jax.lax.platform_dependent(
-            (*start, jnp.zeros((), dtype), kick_scale),
-            (curvature, None if b is None else entries(logscale.shift_by(b, -size_of_b))),
-            cpu=lambda state, drawn: steps(state, drawn, 1),
-            default=lambda state, drawn: steps(state, drawn, length if small and not measure else TAIL_UNROLL),
-        )
+        state = (*start, jnp.zeros((), dtype), kick_scale)
+        drawn = (curvature, None if b is None else logscale.shift_by(b, -size_of_b))
+        (error, velocity, sum_of_norms, _), _ = jax.lax.scan(step, state, drawn, unroll=unroll)
         exponent = exponent + length * growth
-        total = logscale.add(run.total, Scaled(total, exponent)) if measure else run.total
-        return _Run(Scaled((error, velocity), exponent), shift_state, total, run.k + length)
+        total = logscale.add(total, Scaled(sum_of_norms, exponent)) if measure else total
+        return Scaled((error, velocity), exponent), total
 
     theta_star, theta_0 = problem.weights(weights_key)
     error = entries(theta_0 - theta_star)
     start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))
     run = _Run(start, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
-    run = blocks.repeat(lambda run, length: advance(run, length, measure=False), run, num_steps - tail)
-    run = blocks.repeat(lambda run, length: advance(run, length, measure=True), run, tail)
+    run = blocks.repeat(functools.partial(advance, measure=False), run, num_steps - tail)
+    run = blocks.repeat(functools.partial(advance, measure=True), run, tail)
 
     return {
         "log10_distance": (logscale.log(run.total) - np.log(tail)) / np.log(10),

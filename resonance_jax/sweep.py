@@ -100,7 +100,7 @@ def sweep(
             "dtype": str(jnp.result_type(float)),
             "chunk_shape": list(program.box),
             "num_chunks": math.prod(-(-n // b) for n, b in zip(shape, program.box, strict=True)),
-            "peak_bytes": float(program.peak_bytes()),
+            "peak_bytes": float(program.peak_bytes),
             "compile_seconds": round(program.take_compile_seconds(), 3),
             "run_seconds": round(seconds, 6),
         },
@@ -179,6 +179,7 @@ class _Program:
         seconds, self.seconds = self.seconds, 0.0
         return seconds
 
+    @functools.cached_property
     def peak_bytes(self) -> int:
         """Memory of one run on one device, by the compiler's own account."""
         stats = self.executable.memory_analysis()
@@ -192,10 +193,10 @@ def _compile_to_fit(
     while True:
         program = _compile(cell, _box(shape, limit, len(devices)), devices)
         budget = _memory(devices[0]) * MEMORY_SHARE
-        if not may_shrink or program.peak_bytes() <= budget:
+        if not may_shrink or program.peak_bytes <= budget:
             return program
         cells = math.prod(program.box)
-        limit = max(1, min(cells // 2, int(0.8 * cells * budget / program.peak_bytes())))
+        limit = max(1, min(cells // 2, int(0.8 * cells * budget / program.peak_bytes)))
         if math.prod(_box(shape, limit, len(devices))) >= cells:  # one cell on each device, and no way to go below
             return program
 

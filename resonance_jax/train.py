@@ -1,5 +1,6 @@
 """Any optax optimizer on any problem: one run is one `lax.scan`."""
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -13,6 +14,9 @@ from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
 KERNEL = 64  # weights in one kernel of a GPU, over the steps it unrolls: a step of few weights is mostly its launch
+
+
+State = tuple["_Run", Any, Array, Array]  # run, state of the shift, mean error so far, steps done
 
 
 class _Run(NamedTuple):
@@ -84,9 +88,10 @@ def train(
         parameters, optimizer_state = jax.tree.map(lambda new, old: jnp.where(going, new, old), moved, stood)
         return _Run(parameters, optimizer_state, jnp.where(finite | (run.diverged_at >= 0), run.diverged_at, k))
 
-    def advance(state: tuple[_Run, Any, Array, Array], length: int, measure: bool) -> tuple[_Run, Any, Array, Array]:
-        """`length` steps on noise drawn together; `mean` is that of the error over the steps measured so far."""
+    def advance(state: State, num_blocks: int, length: int, measure: bool) -> State:
+        """Steps on noise drawn together; `mean` is that of the error over the steps measured so far."""
         run, shift_state, mean, done = state
+        length = num_blocks * length
         k = done + jnp.arange(length, dtype=jnp.int32)
         noise, means, shift_state = blocks.draw(problem.noise, shift, keys, k, shift_state)
 
@@ -111,8 +116,8 @@ def train(
         optimizer_state = optimizer.init(parameters)
     run = _Run(parameters, optimizer_state, jnp.int32(-1))
     state = (run, shift_state, jnp.zeros((), jnp.result_type(float)), jnp.int32(0))
-    state = blocks.repeat(lambda state, length: advance(state, length, measure=False), state, num_steps - tail)
-    run, _, mean, _ = blocks.repeat(lambda state, length: advance(state, length, measure=True), state, tail)
+    state = blocks.repeat(functools.partial(advance, measure=False), state, num_steps - tail)
+    run, _, mean, _ = blocks.repeat(functools.partial(advance, measure=True), state, tail)
     return {problem.measure: mean, "diverged_at": run.diverged_at}
 
 
