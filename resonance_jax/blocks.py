@@ -16,7 +16,7 @@ GROUPS = range(10, 0, -1)  # blocks that are drawn together: the most that divid
 
 
 def repeat(advance: Callable[[State, int, int], State], state: State, num_steps: int) -> State:
-    """`num_steps` steps by `advance(state, blocks, length)`: so many blocks of equal length, one shorter may be first."""
+    """`num_steps` steps by `advance(state, blocks, length)`: blocks of equal length, perhaps a shorter one first."""
     if num_steps == 0:
         return state
     fitting = [block for block in (num_steps, *BLOCKS) if block <= BLOCKS[0] and num_steps % block == 0]

@@ -1,14 +1,56 @@
-"""Validation on the host, at the entry points, of values that are concrete.
+"""Validation on the host, at the entry points.
 
-A tracer has no value to look at and passes: what a sweep puts on its axes is not checked against these ranges.
+A tracer has no value to look at. Where it is the value of an axis as the point got it, its range is written down, and
+the sweep holds the values of the axis against it before it compiles; what was computed from it passes unchecked.
 """
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.core import Tracer
+
+
+class Range(NamedTuple):
+    """What a check expects of a number."""
+
+    name: str
+    low: float
+    high: float
+    open_low: bool
+    remedy: str
+
+    def check(self, value: Any) -> None:
+        number = np.asarray(value)
+        inside = (number > self.low if self.open_low else number >= self.low) & (number <= self.high)
+        if not (inside & np.isfinite(number)):
+            left, right = "(" if self.open_low else "[", ")" if np.isinf(self.high) else "]"
+            raise ValueError(
+                f"{self.name} must lie in {left}{self.low:g}, {self.high:g}{right}, got {value}; {self.remedy}"
+            )
+
+
+_watched: ContextVar[tuple[Mapping[str, Any], list[tuple[str, Range]]] | None] = ContextVar("watched", default=None)
+
+
+@contextmanager
+def watching(arguments: Mapping[str, Any]) -> Iterator[list[tuple[str, Range]]]:
+    """Collect the ranges that checks expect of these traced arguments, by name."""
+    found: list[tuple[str, Range]] = []
+    token = _watched.set((arguments, found))
+    try:
+        yield found
+    finally:
+        _watched.reset(token)
+
+
+def _write_down(value: Any, expected: Range) -> None:
+    arguments, found = _watched.get() or ({}, [])
+    found += [(name, expected) for name, argument in arguments.items() if argument is value]
 
 
 def is_concrete(value: Any) -> bool:
@@ -21,15 +63,13 @@ def between(name: str, value: Any, low: float, high: float, remedy: str, *, open
         raise ValueError(
             f"{name} must be one number, got shape {np.shape(value)}; put its values on an axis of rj.sweep"
         )
+    expected = Range(name, low, high, open_low, remedy)
     if not is_concrete(value):
+        _write_down(value, expected)
         return
-    number = np.asarray(value)
-    if number.dtype.kind not in "iuf":
+    if np.asarray(value).dtype.kind not in "iuf":
         raise ValueError(f"{name} must be a number, got {value!r}; {remedy}")
-    inside = (number > low if open_low else number >= low) & (number <= high) & np.isfinite(number)
-    if not inside:
-        interval = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if np.isinf(high) else ']'}"
-        raise ValueError(f"{name} must lie in {interval}, got {value}; {remedy}")
+    expected.check(value)
 
 
 def at_least_one(name: str, value: Any, remedy: str) -> None:
@@ -65,6 +105,8 @@ def count(name: str, value: Any, most: int | None, remedy: str) -> tuple[int, Ar
         raise ValueError(
             f"{name} is traced, so its largest value must be known; give max_{name}, a plain number, as well"
         )
+    if not is_concrete(value):
+        _write_down(value, Range(name, 1, most, False, f"max_{name} is the largest value that may come"))
     return int(most), jnp.arange(most) < value
 
 

@@ -215,7 +215,7 @@ def _period_axis(ax: Axes) -> None:
     candidates = [d * 10**k for k in range(5) for d in (1, 2, 3, 5)]
     shown: list[float] = []
     for period in candidates:
-        if low < 1 / period <= high and all(abs(1 / period - 1 / other) > 0.08 * (high - low) for other in shown):
+        if low < 1 / period <= high and all(abs(1 / period - 1 / other) > 0.12 * (high - low) for other in shown):
             shown.append(period)
     top.set_xticks(shown, [f"{period:g}" for period in shown])
     top.minorticks_off()

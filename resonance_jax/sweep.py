@@ -22,6 +22,7 @@ from jax.extend.core import jaxpr_as_fun
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import ArrayLike
 
+from resonance_jax import checks
 from resonance_jax._version import __version__
 from resonance_jax.axes import Device, Point, check_axes, check_devices, working_dtype
 from resonance_jax.progress import Bar
@@ -77,6 +78,9 @@ def sweep(
         bar.say("compiling")
         arguments = tuple((name, value.dtype) for name, value in values.items())
         cell = _trace(point, arguments, jnp.result_type(float))
+        for name, expected in cell.ranges:
+            for value in coordinates[name]:
+                expected.check(value)
         dims = {name: tuple(f"{name}_{i}" for i in range(len(out.shape))) for name, out in cell.outputs.items()}
         clash = (set(cell.outputs) & set(axes)) | ({d for each in dims.values() for d in each} & {*axes, *cell.outputs})
         if clash:
@@ -116,6 +120,7 @@ class _Cell(NamedTuple):
     arguments: tuple[tuple[str, Any], ...]  # name and dtype, in the order of the axes
     program: Callable[..., list[Any]]  # scalars -> outputs
     outputs: dict[str, jax.ShapeDtypeStruct]
+    ranges: list[tuple[str, checks.Range]]  # what the point's parts expect of its arguments
 
     def __hash__(self) -> int:
         return id(self.program)
@@ -132,7 +137,9 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
     """
 
     def checked(**scalars: Any) -> dict[str, Any]:
-        outputs = point(**scalars)
+        with checks.watching(scalars) as found:
+            outputs = point(**scalars)
+        ranges.extend(found)
         if not isinstance(outputs, dict) or not outputs:
             raise ValueError(f"point must return a dict of arrays, got {outputs!r}; return e.g. {{'loss': loss}}")
         for name, output in outputs.items():
@@ -143,6 +150,7 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
                 )
         return {name: jnp.asarray(output) for name, output in outputs.items()}
 
+    ranges: list[tuple[str, checks.Range]] = []
     scalars = {name: jax.ShapeDtypeStruct((), dtype) for name, dtype in arguments}
     try:
         jaxpr, outputs = jax.make_jaxpr(checked, return_shape=True)(**scalars)
@@ -159,7 +167,7 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
         by_name = dict(zip(scalars, values, strict=True))
         return run(*(by_name[name] for name in in_order))
 
-    return _Cell(arguments, program, dict(sorted(outputs.items())))
+    return _Cell(arguments, program, dict(sorted(outputs.items())), ranges)
 
 
 # Chunks

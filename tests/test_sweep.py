@@ -244,3 +244,23 @@ def test_other_bad_input():
 
     with pytest.raises(ValueError, match=r"point must be hashable, got .*; wrap it in a function"):
         rj.sweep(Unhashable(), dict(x=[1.0]))
+
+
+@pytest.mark.parametrize(
+    ("axes", "message"),
+    [
+        (dict(T=[0, 10, -5]), r"T must lie in \[0, inf\), got -5; give the steps between two switches"),
+        (dict(T=[5], v=[0.1, -0.1]), r"variance must lie in \[0, inf\), got -0.1; give a variance"),
+        (dict(T=[5], dim=[1, 4]), r"dim must lie in \[1, 3\], got 4; max_dim is the largest value"),
+        (dict(T=[5], mu=[0.9, 1.5]), r"mu must lie in \[0, 1\], got 1.5; momentum is the share"),
+    ],
+)
+def test_values_on_axes_are_checked_before_anything_compiles(axes, message, monkeypatch):
+    def point(T, v=0.1, dim=2, mu=0.9):
+        shift = rj.shifts.switching(T, dim=dim, variance=v, max_dim=3)
+        problem = rj.problems.linear_regression(dim=dim, samples=1, max_dim=3)
+        return rj.oscillate(jax.random.key(0), shift=shift, problem=problem, mu=mu, eta=0.01, num_steps=20, tail=20)
+
+    monkeypatch.setattr(sys.modules["resonance_jax.sweep"], "_compile", lambda *_: pytest.fail("compiled"))
+    with pytest.raises(ValueError, match=message):
+        rj.sweep(point, axes)
