@@ -84,8 +84,7 @@ def train(
             parameters = optax.apply_updates(run.parameters, updates)
         finite = jnp.isfinite(loss) & _all_finite(parameters)
         going = finite & (run.diverged_at < 0)
-        moved, stood = (parameters, optimizer_state), (run.parameters, run.optimizer_state)
-        parameters, optimizer_state = jax.tree.map(lambda new, old: jnp.where(going, new, old), moved, stood)
+        parameters = jax.tree.map(lambda new, old: jnp.where(going, new, old), parameters, run.parameters)
         return _Run(parameters, optimizer_state, jnp.where(finite | (run.diverged_at >= 0), run.diverged_at, k))
 
     def advance(state: State, num_blocks: int, length: int, measure: bool) -> State:
