@@ -1,29 +1,23 @@
-"""W1, the first heatmap: 100 mu x 100 f x 10 seeds, 10,000 steps, 20 samples a step. And its theory.
+"""W1, the first heatmap: 100 mu x 100 f x 10 seeds, 10,000 steps, 20 samples a step, mean distance of the last 500."""
 
-    python -m benchmarks.first_heatmap [--steps 10000] [--repeats 3]
-
-Compares, in one run on one machine: `rj.sweep` of `rj.oscillate`, as a user calls it; the plain form, a vmapped scan
-with autodiff and a key per seed, which overflows; and `rj.sweep` of the theory. Calls are synchronised, compilation is
-timed apart, the median of the repeats is printed.
-"""
-
-import argparse
-import os
-import statistics
-import time
 from collections.abc import Callable
+from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
-jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)  # one per core
+import resonance_jax as rj
+from benchmarks._measure import Form
 
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-
-import resonance_jax as rj  # noqa: E402
-
+NAME = "W1 first heatmap"
 ETA, AMPLITUDE, SAMPLES, TAIL = 0.01, 0.5, 20, 500
-AXES = {"seed": np.arange(10), "f": np.linspace(0, 0.05, 100), "mu": np.linspace(0.95, 0.999, 100)}
+AXES = {"f": np.linspace(0, 0.05, 100), "seed": np.arange(10), "mu": np.linspace(0.95, 0.999, 100)}
+
+
+def swept(point: Callable[..., dict]) -> Callable[[], Callable[[], Any]]:
+    """Whole calls of `rj.sweep`, labels and transfers included."""
+    return lambda: lambda: rj.sweep(point, AXES).log10_distance
 
 
 def oscillated(num_steps: int) -> Callable[..., dict]:
@@ -68,43 +62,68 @@ def plain(num_steps: int) -> Callable[..., dict]:
     return point
 
 
-def theory(f, mu):
-    return {"growth_rate": rj.theory.growth_rate(rj.shifts.sinusoid(f, amplitude=AMPLITUDE), mu=mu, eta=ETA)}
+def numpy_grid(num_steps: int) -> np.ndarray:
+    """NumPy, vectorised over the grid, a Python loop over the steps."""
+    rng = np.random.default_rng(0)
+    f, mu = AXES["f"].astype(np.float32)[:, None, None], AXES["mu"].astype(np.float32)
+    seeds = len(AXES["seed"])
+    shape = (len(AXES["f"]), seeds, len(AXES["mu"]))
+    slope, offset = (np.broadcast_to(rng.uniform(-2, 2, (seeds, 1)).astype(np.float32), shape) for _ in range(2))
+    slope_velocity, offset_velocity, total = (np.zeros(shape, np.float32) for _ in range(3))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for k in range(num_steps):
+            z = rng.standard_normal((seeds, SAMPLES), dtype=np.float32)
+            mean = AMPLITUDE * np.sin(2 * np.pi * f * k, dtype=np.float32)
+            z_mean, zz_mean = z.mean(1)[:, None], (z * z).mean(1)[:, None]
+            x, xx = mean + z_mean, mean**2 + 2 * mean * z_mean + zz_mean
+            slope_velocity, offset_velocity = (
+                mu * slope_velocity - 2 * ETA * (xx * slope + x * offset),
+                mu * offset_velocity - 2 * ETA * (x * slope + offset),
+            )
+            slope, offset = slope + slope_velocity, offset + offset_velocity
+            if k >= num_steps - TAIL:
+                total += np.hypot(slope, offset)
+        return np.log10(total / TAIL)
 
 
-def measure(name: str, point: Callable[..., dict], axes: dict[str, np.ndarray], repeats: int) -> float:
-    """Median seconds of a whole warm `rj.sweep` call, labels and transfers included."""
-    first = rj.sweep(point, axes)
-    seconds = []
-    for _ in range(repeats):
-        begin = time.perf_counter()
-        rj.sweep(point, axes)
-        seconds.append(time.perf_counter() - begin)
-    finite = min(float(np.isfinite(first[variable]).mean()) for variable in first)
-    print(
-        f"| {name} | {statistics.median(seconds) * 1e3:,.1f} ms | {first.attrs['compile_seconds']:.1f} s | "
-        f"{first.attrs['peak_bytes'] / 2**20:.1f} MiB | {finite:.1%} |",
-        flush=True,
-    )
-    return statistics.median(seconds)
+def torch_grid(num_steps: int) -> Callable[[], Callable[[], Any]]:
+    """PyTorch, batched tensors over the grid, an eager loop over the steps."""
+
+    def prepare() -> Callable[[], Any]:
+        import torch  # pyright: ignore[reportMissingImports]
+
+        device = "cuda" if torch.cuda.is_available() and jax.default_backend() != "cpu" else "cpu"
+        f, mu = (torch.tensor(AXES[name], dtype=torch.float32, device=device) for name in ("f", "mu"))
+        f = f[:, None, None]
+        shape = (len(AXES["f"]), len(AXES["seed"]), len(AXES["mu"]))
+
+        def call() -> Any:
+            torch.manual_seed(0)
+            slope, offset = (torch.rand(shape[1], 1, device=device).mul(4).sub(2).expand(shape) for _ in range(2))
+            slope_velocity, offset_velocity, total = (torch.zeros(shape, device=device) for _ in range(3))
+            for k in range(num_steps):
+                z = torch.randn(shape[1], SAMPLES, device=device)
+                mean = AMPLITUDE * torch.sin(2 * torch.pi * f * k)
+                z_mean, zz_mean = z.mean(1)[:, None], (z * z).mean(1)[:, None]
+                x, xx = mean + z_mean, mean**2 + 2 * mean * z_mean + zz_mean
+                slope_velocity, offset_velocity = (
+                    mu * slope_velocity - 2 * ETA * (xx * slope + x * offset),
+                    mu * offset_velocity - 2 * ETA * (x * slope + offset),
+                )
+                slope, offset = slope + slope_velocity, offset + offset_velocity
+                if k >= num_steps - TAIL:
+                    total = total + torch.hypot(slope, offset)
+            return torch.log10(total / TAIL).cpu().numpy()
+
+        return call
+
+    return prepare
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.first_heatmap", description=__doc__)
-    parser.add_argument("--steps", type=int, default=10_000, help="steps of a run (default: 10,000)")
-    parser.add_argument("--repeats", type=int, default=3, help="warm calls to take the median of (default: 3)")
-    arguments = parser.parse_args()
-    device = jax.local_devices()[0]
-    print(f"{jax.local_device_count()} x {device.device_kind}, {os.cpu_count()} cores, jax {jax.__version__}")
-    print(f"W1 with {arguments.steps:,} steps\n")
-    print(
-        "| form | warm call | compile | memory of the program, per device | finite |\n| --- | --- | --- | --- | --- |"
-    )
-    ours = measure("rj.sweep of rj.oscillate", oscillated(arguments.steps), AXES, arguments.repeats)
-    slow = measure("plain vmapped scan, autodiff", plain(arguments.steps), AXES, arguments.repeats)
-    measure("rj.sweep of the theory", theory, {name: AXES[name] for name in ("f", "mu")}, arguments.repeats)
-    print(f"\nplain / ours: {slow / ours:.1f}")
-
-
-if __name__ == "__main__":
-    main()
+def forms(num_steps: int = 10_000) -> list[Form]:
+    return [
+        Form("rj.sweep of rj.oscillate", swept(oscillated(num_steps))),
+        Form("plain vmapped scan, autodiff", swept(plain(num_steps))),
+        Form("NumPy over the grid", lambda: lambda: numpy_grid(num_steps)),
+        Form("PyTorch over the grid, eager", torch_grid(num_steps), needs="torch"),
+    ]

@@ -21,7 +21,7 @@ def point(seed, f, mu, eta=0.01):
         mu=mu,
         eta=eta,
         num_steps=200,
-        tail=25,
+        tail=200,  # one phase, half the program to compile
     )
 
 
@@ -31,8 +31,9 @@ def whole():
 
 
 def test_cells_equal_single_calls(whole):
+    single = jax.jit(point)
     for s, i, j in [(0, 0, 0), (2, 6, 4), (1, 3, 2)]:
-        cell = point(AXES["seed"][s], np.float32(AXES["f"][i]), np.float32(AXES["mu"][j]))
+        cell = single(AXES["seed"][s], np.float32(AXES["f"][i]), np.float32(AXES["mu"][j]))
         for name, value in cell.items():
             assert float(whole[name][s, i, j]) == pytest.approx(float(value), abs=2e-5)
 
@@ -49,7 +50,7 @@ def test_labels_and_provenance(whole):
     assert whole.attrs["peak_bytes"] > 0
 
 
-@pytest.mark.parametrize("chunk", [1, 4, 5, 17, 35, 1000])
+@pytest.mark.parametrize("chunk", [1, 4, 17, 1000])
 def test_chunk_size_does_not_matter(whole, chunk):
     xr.testing.assert_allclose(rj.sweep(point, AXES, chunk=chunk, devices=1), whole, rtol=0, atol=2e-5)
 

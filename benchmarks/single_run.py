@@ -1,0 +1,33 @@
+"""One run of 10,000 steps, alone: latency, where the grids measure throughput."""
+
+from typing import Any
+
+import numpy as np
+
+import resonance_jax as rj
+from benchmarks import first_heatmap
+from benchmarks._measure import Form
+
+NAME = "one run"
+F, MU = 1 / 22, 0.98
+
+
+def numpy_run(num_steps: int = 10_000) -> Any:
+    rng = np.random.default_rng(0)
+    error, velocity, distances = rng.uniform(-2, 2, 2), np.zeros(2), []
+    for k in range(num_steps):
+        x = first_heatmap.AMPLITUDE * np.sin(2 * np.pi * F * k) + rng.standard_normal(first_heatmap.SAMPLES)
+        x = np.stack([x, np.ones_like(x)], axis=1)
+        velocity = MU * velocity - first_heatmap.ETA * 2 * ((x @ error) @ x) / len(x)
+        error = error + velocity
+        distances.append(np.linalg.norm(error))
+    return np.log10(np.mean(distances[-first_heatmap.TAIL :]))
+
+
+def forms() -> list[Form]:
+    point = first_heatmap.oscillated(10_000)
+    one = {"f": np.array([F]), "seed": np.array([0]), "mu": np.array([MU])}
+    return [
+        Form("rj.sweep of one cell", lambda: lambda: rj.sweep(point, one, devices=1).log10_distance),
+        Form("NumPy loop", lambda: numpy_run),
+    ]
