@@ -37,7 +37,8 @@ def train(
     """One run of an optimizer on inputs whose mean moves.
 
     The draws are those of `oscillate` for the same key: they depend on the key alone, not on the optimizer. Its
-    hyperparameters may be tracers, and so axes of a sweep.
+    hyperparameters may be tracers, and so axes of a sweep. The weights themselves are kept, not their error: a distance
+    far below the rounding of the weights, and growth beyond the range of floats, are for `oscillate`.
 
     Args:
         key: typed key of the run, `jax.random.key(seed)`.

@@ -17,7 +17,7 @@ import xarray as xr
 import resonance_jax as rj
 import sweeps
 from resonance_jax.axes import working_dtype
-from sweeps import _report, _response
+from sweeps import _report, _response, exp6_mlp
 from sweeps.__main__ import main
 from sweeps._claims import SCALES, Claim, table
 from sweeps._run import in_order
@@ -26,7 +26,9 @@ NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_tiny(name):
+def test_tiny(name, monkeypatch):
+    monkeypatch.setattr(exp6_mlp, "NUM_STEPS", 400)  # of 20,000
+    monkeypatch.setattr(exp6_mlp, "TAIL", 40)
     module = importlib.import_module(f"sweeps.{name}")
     with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
         data = rj.sweep(module.point, module.axes("tiny"))
@@ -135,6 +137,7 @@ def first_heatmap(tmp_path_factory):
     return out, done.stdout
 
 
+@pytest.mark.xdist_group("first heatmap")
 def test_first_heatmap_is_finite_and_agrees_with_theory(first_heatmap):
     out, _ = first_heatmap
     data = xr.load_dataset(out / "exp1_sinusoid.nc", engine="scipy")
@@ -146,6 +149,7 @@ def test_first_heatmap_is_finite_and_agrees_with_theory(first_heatmap):
     assert agreement >= 0.98
 
 
+@pytest.mark.xdist_group("first heatmap")
 def test_first_heatmap_writes_dataset_picture_and_claims(first_heatmap):
     out, printed = first_heatmap
     assert (out / "exp1_sinusoid.png").read_bytes().startswith(b"\x89PNG")
@@ -155,6 +159,7 @@ def test_first_heatmap_writes_dataset_picture_and_claims(first_heatmap):
     assert "holds" in printed
 
 
+@pytest.mark.xdist_group("first heatmap")
 def test_first_heatmap_fits_into_two_gibibytes(first_heatmap):
     _, printed = first_heatmap
     assert 1e5 < int(printed.split("peak KiB")[1]) < 2 * 2**20
