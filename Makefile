@@ -13,7 +13,7 @@ paper: .venv/installed  ## every figure and every statement of the paper, in $(O
 	$(BIN)/python -m sweeps all --scale $(SCALE) --out $(OUT) --report
 
 test: .venv/installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -n 2
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

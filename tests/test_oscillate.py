@@ -8,7 +8,6 @@ import pytest
 import resonance_jax as rj
 from tests import reference
 
-pytestmark = pytest.mark.xdist_group("oscillate")  # one process: what is compiled once serves all
 linear_regression, sinusoid = rj.problems.linear_regression, rj.shifts.sinusoid
 ONE_INPUT = dict(dim=1, samples=20)
 

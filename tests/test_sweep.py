@@ -10,7 +10,6 @@ import xarray as xr
 import resonance_jax as rj
 from resonance_jax.sweep import _box
 
-pytestmark = pytest.mark.xdist_group("sweep")  # one process: what is compiled once serves all
 AXES = dict(seed=np.arange(3), f=np.linspace(0, 0.05, 7), mu=np.linspace(0.95, 0.999, 5))
 
 

@@ -137,7 +137,6 @@ def first_heatmap(tmp_path_factory):
     return out, done.stdout
 
 
-@pytest.mark.xdist_group("first heatmap")
 def test_first_heatmap_is_finite_and_agrees_with_theory(first_heatmap):
     out, _ = first_heatmap
     data = xr.load_dataset(out / "exp1_sinusoid.nc", engine="scipy")
@@ -149,7 +148,6 @@ def test_first_heatmap_is_finite_and_agrees_with_theory(first_heatmap):
     assert agreement >= 0.98
 
 
-@pytest.mark.xdist_group("first heatmap")
 def test_first_heatmap_writes_dataset_picture_and_claims(first_heatmap):
     out, printed = first_heatmap
     assert (out / "exp1_sinusoid.png").read_bytes().startswith(b"\x89PNG")
@@ -159,7 +157,6 @@ def test_first_heatmap_writes_dataset_picture_and_claims(first_heatmap):
     assert "holds" in printed
 
 
-@pytest.mark.xdist_group("first heatmap")
 def test_first_heatmap_fits_into_two_gibibytes(first_heatmap):
     _, printed = first_heatmap
     assert 1e5 < int(printed.split("peak KiB")[1]) < 2 * 2**20

@@ -11,7 +11,6 @@ import resonance_jax as rj
 from resonance_jax.spectral import log_spectral_radius
 from tests import reference
 
-pytestmark = pytest.mark.xdist_group("theory")  # one process: what is compiled once serves all
 ETAS = (0.01, 0.005, 0.001)
 
 
