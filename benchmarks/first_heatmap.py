@@ -62,6 +62,16 @@ def plain(num_steps: int) -> Callable[..., dict]:
     return point
 
 
+def advance(state: tuple[Any, ...], mu: Any, mean: Any, z: Any) -> tuple[Any, ...]:
+    """One step on the moments of the samples, for NumPy and PyTorch alike: errors, then velocities, of both weights."""
+    slope, offset, slope_velocity, offset_velocity = state
+    z_mean, zz_mean = z.mean(1)[:, None], (z * z).mean(1)[:, None]
+    x, xx = mean + z_mean, mean**2 + 2 * mean * z_mean + zz_mean
+    slope_velocity = mu * slope_velocity - 2 * ETA * (xx * slope + x * offset)
+    offset_velocity = mu * offset_velocity - 2 * ETA * (x * slope + offset)
+    return slope + slope_velocity, offset + offset_velocity, slope_velocity, offset_velocity
+
+
 def numpy_grid(num_steps: int) -> np.ndarray:
     """NumPy, vectorised over the grid, a Python loop over the steps."""
     rng = np.random.default_rng(0)
@@ -69,20 +79,15 @@ def numpy_grid(num_steps: int) -> np.ndarray:
     seeds = len(AXES["seed"])
     shape = (len(AXES["f"]), seeds, len(AXES["mu"]))
     slope, offset = (np.broadcast_to(rng.uniform(-2, 2, (seeds, 1)).astype(np.float32), shape) for _ in range(2))
-    slope_velocity, offset_velocity, total = (np.zeros(shape, np.float32) for _ in range(3))
+    zeros = np.zeros(shape, np.float32)
+    state, total = (slope, offset, zeros, zeros), zeros.copy()
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for k in range(num_steps):
             z = rng.standard_normal((seeds, SAMPLES), dtype=np.float32)
             mean = AMPLITUDE * np.sin(2 * np.pi * f * k, dtype=np.float32)
-            z_mean, zz_mean = z.mean(1)[:, None], (z * z).mean(1)[:, None]
-            x, xx = mean + z_mean, mean**2 + 2 * mean * z_mean + zz_mean
-            slope_velocity, offset_velocity = (
-                mu * slope_velocity - 2 * ETA * (xx * slope + x * offset),
-                mu * offset_velocity - 2 * ETA * (x * slope + offset),
-            )
-            slope, offset = slope + slope_velocity, offset + offset_velocity
+            state = advance(state, mu, mean, z)
             if k >= num_steps - TAIL:
-                total += np.hypot(slope, offset)
+                total += np.hypot(*state[:2])
         return np.log10(total / TAIL)
 
 
@@ -100,19 +105,14 @@ def torch_grid(num_steps: int) -> Callable[[], Callable[[], Any]]:
         def call() -> Any:
             torch.manual_seed(0)
             slope, offset = (torch.rand(shape[1], 1, device=device).mul(4).sub(2).expand(shape) for _ in range(2))
-            slope_velocity, offset_velocity, total = (torch.zeros(shape, device=device) for _ in range(3))
+            zeros = torch.zeros(shape, device=device)
+            state, total = (slope, offset, zeros, zeros), zeros
             for k in range(num_steps):
                 z = torch.randn(shape[1], SAMPLES, device=device)
                 mean = AMPLITUDE * torch.sin(2 * torch.pi * f * k)
-                z_mean, zz_mean = z.mean(1)[:, None], (z * z).mean(1)[:, None]
-                x, xx = mean + z_mean, mean**2 + 2 * mean * z_mean + zz_mean
-                slope_velocity, offset_velocity = (
-                    mu * slope_velocity - 2 * ETA * (xx * slope + x * offset),
-                    mu * offset_velocity - 2 * ETA * (x * slope + offset),
-                )
-                slope, offset = slope + slope_velocity, offset + offset_velocity
+                state = advance(state, mu, mean, z)
                 if k >= num_steps - TAIL:
-                    total = total + torch.hypot(slope, offset)
+                    total = total + torch.hypot(*state[:2])
             return torch.log10(total / TAIL).cpu().numpy()
 
         return call

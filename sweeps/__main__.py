@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 import sweeps
+from resonance_jax.checks import at_least_one
 from sweeps import _report
 from sweeps._claims import SCALES
 from sweeps._run import check, in_order, names, run_all
@@ -37,6 +38,8 @@ def main() -> int:
     arguments = parser.parse_args()
     chosen = [each for name in arguments.names for each in (in_order() if name == "all" else [name])]
     try:
+        if arguments.jobs is not None:
+            at_least_one("--jobs", arguments.jobs, "it is how many figures run at once")
         for name in chosen:
             check(name)
     except ValueError as error:

@@ -130,6 +130,7 @@ def test_stationary_law_is_the_law_of_the_means(name):
     ("arguments", "message"),
     [
         (dict(samples=0), r"samples must be a whole number of at least 1, got 0"),
+        (dict(hidden=20), r"hidden must be a sequence of widths, got 20; one layer of 20 is \(20,\)"),
         (dict(hidden=(20, 0)), r"each width in hidden must be a whole number of at least 1, got 0"),
         (dict(noise_variance=-0.1), r"noise_variance must lie in \[0, inf\), got -0.1; give a variance"),
         (dict(module=nn.Dense(2)), r"module must map inputs \(n, 2\) to \(n, 1\) or \(n,\), got \(10, 2\) for n=10"),

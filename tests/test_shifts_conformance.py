@@ -168,6 +168,7 @@ def test_oscillate_follows_the_numpy_loop(x64, name):
         (lambda: rj.shifts.ar2(0.6), r"f must lie in \[0, 0.5\], got 0.6; give a frequency"),
         (lambda: rj.shifts.ar2(0.1, variance=0.0), r"variance must lie in \(0, inf\), got 0.0; give a variance"),
         (lambda: rj.shifts.square_wave(-1, dim=1), r"T must lie in \[0, inf\), got -1; give a period in steps"),
+        (lambda: rj.shifts.square_wave(9, dim=1, norm=-1.0), r"norm must lie in \[0, inf\), got -1.0; give the length"),
         (lambda: rj.shifts.square_wave(10, dim=0), r"dim must be a whole number of at least 1, got 0"),
         (lambda: rj.shifts.switching(10, dim=1, variance=-1.0), r"variance must lie in \[0, inf\), got -1.0"),
     ],

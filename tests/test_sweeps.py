@@ -172,6 +172,7 @@ def test_table_of_claims():
     [
         (["exp0"], "unknown sweep 'exp0'; choose all, or any of exp1_sinusoid"),
         (["exp3_square_wave:max"], "has no variant 'max'; its variants are: exp3_square_wave:sum"),
+        (["exp1_sinusoid", "--jobs", "-1"], "--jobs must be a whole number of at least 1, got -1; it is how many"),
         (["exp1_sinusoid", "--scale", "huge"], "invalid choice: 'huge'"),
     ],
 )

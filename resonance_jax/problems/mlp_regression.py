@@ -74,6 +74,8 @@ def mlp_regression(
     checks.at_least_one("dim", dim, "count the inputs")
     checks.at_least_one("samples", samples, "a step needs at least one sample")
     checks.at_least_one("test_samples", test_samples, "the loss is measured on them")
+    if not isinstance(hidden, Sequence):
+        raise ValueError(f"hidden must be a sequence of widths, got {hidden!r}; one layer of 20 is (20,)")
     for width in hidden:
         checks.at_least_one("each width in hidden", width, "give the widths of the hidden layers, e.g. (20, 20)")
     checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")

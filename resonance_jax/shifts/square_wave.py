@@ -29,6 +29,7 @@ def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim:
     """
     checks.between("T", T, 0, jnp.inf, "give a period in steps; 0 is the iid baseline")
     num_inputs, mask = checks.count("dim", dim, max_dim, "count the inputs without the bias")
+    checks.between("norm", norm, 0, jnp.inf, "give the length of the mean")
     dtype = jnp.result_type(float)
     period, norm = jnp.asarray(T, dtype), jnp.asarray(norm, dtype)
     moving = period > 0
