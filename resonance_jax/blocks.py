@@ -12,7 +12,7 @@ from resonance_jax.shifts.base import Shift
 
 State = TypeVar("State")
 BLOCKS = range(20, 9, -1)  # steps of a block: the most that divide the run
-GROUPS = range(10, 0, -1)  # blocks that are drawn together: the most that divide their number
+GROUPS = range(25, 0, -1)  # blocks that are drawn together: the most that divide their number
 
 
 def repeat(advance: Callable[[State, int, int], State], state: State, num_steps: int) -> State:

@@ -16,7 +16,7 @@ from jax.core import Tracer
 
 
 class Range(NamedTuple):
-    """What a check expects of a number."""
+    """What a check expects of numbers."""
 
     name: str
     low: float
@@ -24,13 +24,14 @@ class Range(NamedTuple):
     open_low: bool
     remedy: str
 
-    def check(self, value: Any) -> None:
-        number = np.asarray(value)
-        inside = (number > self.low if self.open_low else number >= self.low) & (number <= self.high)
-        if not (inside & np.isfinite(number)):
+    def check(self, values: Any) -> None:
+        numbers = np.atleast_1d(values)
+        above = numbers > self.low if self.open_low else numbers >= self.low
+        outside = numbers[~(above & (numbers <= self.high) & np.isfinite(numbers))]
+        if outside.size:
             left, right = "(" if self.open_low else "[", ")" if np.isinf(self.high) else "]"
             raise ValueError(
-                f"{self.name} must lie in {left}{self.low:g}, {self.high:g}{right}, got {value}; {self.remedy}"
+                f"{self.name} must lie in {left}{self.low:g}, {self.high:g}{right}, got {outside[0]}; {self.remedy}"
             )
 
 

@@ -44,7 +44,7 @@ def power_of_two(exponent: Array, dtype: Any) -> Array:
 def shift_by(tree: Any, exponent: Array) -> Any:
     """`tree * 2**exponent`, exact unless it leaves the floating range; 0 stays 0 for every exponent."""
     dtype = jax.tree.leaves(tree)[0].dtype
-    half = exponent // 2  # one power of two spans half of the way from the smallest to the largest number
+    half = exponent >> 1  # one power of two spans half of the way from the smallest to the largest number
     first, second = power_of_two(half, dtype), power_of_two(exponent - half, dtype)
     return jax.tree.map(lambda x: x * first * second, tree)
 

@@ -10,11 +10,11 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import blocks, checks, entrywise, logscale
+from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-TAIL_UNROLL = 4  # on a GPU: few steps in one kernel where it matters little, for the sake of compile time
 ENTRYWISE = 3  # up to so many weights the state is one scalar per weight, and B is formed once for all mu
 HEADROOM = 80  # 20 steps start at 2^80 and reach 2^120 at most; below there is room to fall by 2^-10 a step
 
@@ -23,7 +23,7 @@ class _Block(NamedTuple):
     """What a block of steps needs; leaves of the first two have the steps in front."""
 
     curvature: Any  # B entry by entry, or what its product with the error is made of
-    b: Any
+    b: Any  # over 2^size_of_b
     size_of_b: Array  # (), exponent of the largest
     growth: Array  # (), exponent of the power of two that each step is divided by
     shrink: Array  # (), its inverse
@@ -103,28 +103,25 @@ def oscillate(
         growth = logscale.exponent_of(1 + eta * steepest)
         size_of_b = jnp.full((num_blocks,), logscale.ZERO_EXPONENT)
         if b is not None:
-            size_of_b = logscale.exponent_of(jnp.max(jnp.abs(b).reshape(num_blocks, -1), axis=1))
+            b = b.reshape(num_blocks, length, problem.num_weights)
+            size_of_b = logscale.exponent_of(jnp.max(jnp.abs(b), axis=(1, 2)))
+            b = jax.vmap(logscale.shift_by)(b, -size_of_b)
             b = entries(b)
-        curvature, b = jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), (curvature, b))
+        curvature = jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), curvature)
         drawn = _Block(curvature, b, size_of_b, growth, logscale.power_of_two(-growth, dtype))
 
-        def steps(state: tuple[Scaled, Scaled], unroll: int) -> tuple[Scaled, Scaled]:
+        @fused
+        def all_blocks(state: tuple[Scaled, Scaled], drawn: _Block) -> tuple[Scaled, Scaled]:
             def one(carry: tuple[Scaled, Scaled], block: _Block) -> tuple[tuple[Scaled, Scaled], None]:
-                return advance_block(*carry, block, length, measure, unroll), None
+                return advance_block(*carry, block, length, measure), None
 
             return jax.lax.scan(one, state, drawn)[0]
 
-        # A GPU needs many steps in one kernel, with the state in registers; XLA's CPU backend would repeat the whole
-        # kernel's arithmetic for each of its outputs.
-        phase_space, total = jax.lax.platform_dependent(
-            (run.phase_space, run.total),
-            cpu=lambda state: steps(state, 1),
-            default=lambda state: steps(state, length if small and not measure else TAIL_UNROLL),
-        )
+        phase_space, total = all_blocks((run.phase_space, run.total), drawn)
         return _Run(phase_space, shift_state, total, run.k + num_blocks * length)
 
     def advance_block(
-        phase_space: Scaled, total: Scaled, block: _Block, length: int, measure: bool, unroll: int
+        phase_space: Scaled, total: Scaled, block: _Block, length: int, measure: bool
     ) -> tuple[Scaled, Scaled]:
         """`length` steps from one rescaling to the next."""
         curvature, b, size_of_b, growth, shrink = block
@@ -148,8 +145,7 @@ def oscillate(
             return (error, velocity, sum_of_norms, kick_scale), None
 
         state = (*start, jnp.zeros((), dtype), kick_scale)
-        drawn = (curvature, None if b is None else logscale.shift_by(b, -size_of_b))
-        (error, velocity, sum_of_norms, _), _ = jax.lax.scan(step, state, drawn, unroll=unroll)
+        (error, velocity, sum_of_norms, _), _ = jax.lax.scan(step, state, (curvature, b))
         exponent = exponent + length * growth
         total = logscale.add(total, Scaled(sum_of_norms, exponent)) if measure else total
         return Scaled((error, velocity), exponent), total

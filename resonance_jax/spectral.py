@@ -13,6 +13,7 @@ import numpy as np
 from jax import Array
 
 from resonance_jax import entrywise, logscale
+from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 
 ENTRYWISE_SIZE = 6  # up to this size a product is written out entry by entry; beyond, its code grows too long
@@ -55,9 +56,12 @@ def log_spectral_radius(matrix: Array | Scaled) -> Array:
     def square(j: Array, carry: tuple[Any, Array]) -> tuple[Any, Array]:
         m, fraction = carry
         squared = logscale.normalize(Scaled(multiply(m, m), jnp.int32(0)))
-        return squared.mantissa, fraction + jnp.ldexp(squared.exponent.astype(dtype), -(j + 1))
+        share = logscale.power_of_two(-(j + 1), dtype)
+        return squared.mantissa, fraction + share * squared.exponent.astype(dtype)
 
-    m, fraction = jax.lax.fori_loop(0, num_squarings, square, (start.mantissa, jnp.zeros((), dtype)))
+    m, fraction = fused(lambda start: jax.lax.fori_loop(0, num_squarings, square, start))(
+        (start.mantissa, jnp.zeros((), dtype))
+    )
     log_rho = (start.exponent.astype(dtype) + fraction) * np.log(2)
     log_rho = jnp.where(logscale.peak(m) == 0, -jnp.inf, log_rho)
     return jnp.where(jnp.isfinite(logscale.peak(mantissa)), log_rho, jnp.nan)

@@ -9,12 +9,10 @@ import optax
 from jax import Array
 
 from resonance_jax import blocks
+from resonance_jax.fused import fused
 from resonance_jax.problems.base import Problem
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
-
-KERNEL = 64  # weights in one kernel of a GPU, over the steps it unrolls: a step of few weights is mostly its launch
-
 
 State = tuple["_Run", Any, Array, Array]  # run, state of the shift, mean error so far, steps done
 
@@ -74,7 +72,6 @@ def train(
     keys = (noise_key, shift_key)
     shift_state = shift.init(start_key)
     parameters, truth = problem.init(weights_key, shift, shift_state)
-    unroll = max(1, KERNEL // sum(leaf.size for leaf in jax.tree.leaves(parameters)))
     largest = jnp.finfo(jnp.result_type(float)).max
 
     def step(run: _Run, k: Array, noise: Any, mean: Array) -> _Run:
@@ -104,12 +101,7 @@ def train(
                 mean = mean + (error / count - mean / count)  # no sum that could overflow
             return (run, mean), None
 
-        (run, mean), _ = jax.lax.platform_dependent(
-            (run, mean),
-            (k, noise, means),
-            cpu=lambda carry, drawn: jax.lax.scan(one, carry, drawn),
-            default=lambda carry, drawn: jax.lax.scan(one, carry, drawn, unroll=min(unroll, length)),
-        )
+        run, mean = fused(lambda carry, drawn: jax.lax.scan(one, carry, drawn)[0])((run, mean), (k, noise, means))
         return run, shift_state, mean, done + length
 
     with jax.numpy_dtype_promotion("standard"):

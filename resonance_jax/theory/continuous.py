@@ -15,6 +15,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks, entrywise, logscale
+from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
@@ -41,35 +42,32 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
     num_blocks = -(-num_steps // BLOCK)
     d_phase = 1 / jnp.asarray(num_blocks * BLOCK, dtype)
     h = duration * d_phase
-    inside = (
-        float(jnp.finfo(dtype).eps) ** 0.5
-    )  # a jump of B between two steps, as of a square wave, stays outside both
+    inside = float(jnp.finfo(dtype).eps) ** 0.5  # a jump of B between two steps, as of a square wave, is outside both
 
-    def derivative(phase: Array, psi: Any) -> Any:
+    def derivative(B: entrywise.Matrix, psi: Any) -> Any:
         error, velocity = psi  # upper and lower half of psi, (n, 2n) each
-        pull = entrywise.matmul(entrywise.matrix(B(phase)), error)
+        pull = entrywise.matmul(B, error)
         return velocity, jax.tree.map(lambda p, v: -p - alpha * v, pull, velocity)
 
-    def rk4(i: Array, psi: Any) -> Any:
+    def rk4(psi: Any, B: Array) -> tuple[Any, None]:
         def along(slope: Any, length: Array) -> Any:
             return jax.tree.map(lambda y, k: y + length * k, psi, slope)
 
-        begin, middle, end = (d_phase * (i.astype(dtype) + part) for part in (inside, 0.5, 1 - inside))
+        begin, middle, end = (entrywise.matrix(B[i]) for i in range(3))
         k1 = derivative(begin, psi)
         k2 = derivative(middle, along(k1, h / 2))
         k3 = derivative(middle, along(k2, h / 2))
         k4 = derivative(end, along(k3, h))
-        return jax.tree.map(lambda y, a, b, c, d: y + h / 6 * (a + 2 * (b + c) + d), psi, k1, k2, k3, k4)
+        return jax.tree.map(lambda y, a, b, c, d: y + h / 6 * (a + 2 * (b + c) + d), psi, k1, k2, k3, k4), None
+
+    @fused
+    def steps(psi: Scaled, B: Array) -> Scaled:
+        return logscale.normalize(Scaled(jax.lax.scan(rk4, psi.mantissa, B)[0], psi.exponent))
 
     def block(j: Array, psi: Scaled) -> Scaled:
-        def steps(psi: Any, unroll: int) -> Any:
-            return jax.lax.fori_loop(0, BLOCK, lambda i, psi: rk4(j * BLOCK + i, psi), psi, unroll=unroll)
-
-        # Unrolled steps fuse into one kernel on a GPU; XLA's CPU backend would repeat them for each entry of psi.
-        mantissa = jax.lax.platform_dependent(
-            psi.mantissa, cpu=lambda psi: steps(psi, 1), default=lambda psi: steps(psi, 8)
-        )
-        return logscale.normalize(Scaled(mantissa, psi.exponent))
+        i = (j * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)).astype(dtype)
+        phases = jnp.stack([d_phase * (i + part) for part in (inside, 0.5, 1 - inside)], axis=1)
+        return steps(psi, jax.vmap(jax.vmap(B))(phases))
 
     identity = entrywise.matrix(jnp.eye(2 * n, dtype=dtype))
     psi = jax.lax.fori_loop(0, num_blocks, block, Scaled((identity[:n], identity[n:]), jnp.int32(0)))

@@ -1,0 +1,105 @@
+"""A function of one run as one GPU kernel, with its loops inside and its state in registers.
+
+XLA launches a kernel for every step of a loop, and a step of a few weights is mostly its launch. `fused(f)` computes
+what `f` does, batched by `vmap` as ever. On a CPU it is `f`. On an NVIDIA GPU the traced program of `f` is written out
+as a Pallas kernel: a thread for each run where a run is a few numbers (`threads`), a warp for each where it is a small
+network (`tiles`). A program beyond both stays with XLA.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir
+
+from resonance_jax.fused.program import Unsupported, argument_shapes, kernel, lanes_of, like
+from resonance_jax.fused.threads import Threads
+from resonance_jax.fused.tiles import Tiles
+
+__all__ = ["fused"]
+
+_fused = Primitive("fused")
+_fused.multiple_results = True
+
+
+def fused(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` as one kernel where that is possible. Values it closes over are arguments like the others.
+
+    >>> def cube(x):
+    ...     return jax.lax.fori_loop(0, 2, lambda _, y: y * x, x)
+    >>> jax.vmap(fused(cube))(jnp.array([1.0, 2.0])).tolist()
+    [1.0, 8.0]
+    """
+
+    def call(*args: Any) -> Any:
+        flat, tree = jax.tree.flatten(args)
+        closed, out = jax.make_jaxpr(lambda *flat: function(*tree.unflatten(flat)), return_shape=True)(*flat)
+        outputs = _fused.bind(*closed.consts, *flat, jaxpr=closed.jaxpr, rank=0)
+        return jax.tree.unflatten(jax.tree.structure(out), outputs)
+
+    return call
+
+
+# The primitive. Its arguments are those of one run, with `rank` axes of lanes behind: of full length, or of length 1.
+
+
+def plain(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
+    """The program as XLA takes it: `vmap` over one axis of lanes after another."""
+    lanes, shapes = lanes_of(args, jaxpr), argument_shapes(jaxpr)
+    num_consts = len(jaxpr.constvars)
+    out_ranks = [like(var).ndim for var in jaxpr.outvars]
+
+    def run(*args: Any) -> list[Any]:
+        return jaxpr_as_fun(ClosedJaxpr(jaxpr, args[:num_consts]))(*args[num_consts:])
+
+    sides = [arg.shape[len(shape) :] for arg, shape in zip(args, shapes, strict=True)]
+    for axis in reversed(range(rank)):
+        if lanes[axis] > 1:
+            in_axes = tuple(len(shape) if side[axis] > 1 else None for shape, side in zip(shapes, sides, strict=True))
+            run = jax.vmap(run, in_axes=in_axes, out_axes=out_ranks)
+    squeezed = [
+        arg.reshape(*shape, *(n for n in side if n > 1)) for arg, shape, side in zip(args, shapes, sides, strict=True)
+    ]
+    return [out.reshape(out.shape[:ndim] + lanes) for out, ndim in zip(run(*squeezed), out_ranks, strict=True)]
+
+
+def _abstract(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
+    avals: list[Any] = [var.aval for var in jaxpr.outvars]
+    return [aval.update(shape=aval.shape + lanes_of(args, jaxpr)) for aval in avals]
+
+
+def _batch(args: Sequence[Any], axes: Sequence[Any], *, jaxpr: Jaxpr, rank: int) -> tuple[list[Any], list[int]]:
+    """A new axis becomes the first of the lanes: `vmap` comes from the innermost axis to the outermost."""
+    placed = [
+        jnp.expand_dims(arg, len(shape)) if axis is None else jnp.moveaxis(arg, axis, len(shape))
+        for arg, axis, shape in zip(args, axes, argument_shapes(jaxpr), strict=True)
+    ]
+    return _fused.bind(*placed, jaxpr=jaxpr, rank=rank + 1), [like(var).ndim for var in jaxpr.outvars]
+
+
+def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], **params: Any) -> Any:
+    return jax.jvp(functools.partial(plain, **params), tuple(primals), tuple(map(ad.instantiate_zeros, tangents)))
+
+
+def _lower_for_cuda(ctx: Any, *args: Any, **params: Any) -> Any:
+    """The first form that can hold the program."""
+    shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
+    for values in (Threads(), Tiles()):
+        form = functools.partial(kernel, values, **params)
+        try:
+            jax.eval_shape(form, *shapes)
+        except Unsupported:
+            continue
+        return mlir.lower_fun(form, multiple_results=True)(ctx, *args)
+    return mlir.lower_fun(functools.partial(plain, **params), multiple_results=True)(ctx, *args)
+
+
+_fused.def_impl(lambda *args, **params: jax.jit(functools.partial(_fused.bind, **params))(*args))
+_fused.def_abstract_eval(_abstract)
+batching.primitive_batchers[_fused] = _batch
+ad.primitive_jvps[_fused] = _differentiate
+mlir.register_lowering(_fused, mlir.lower_fun(plain, multiple_results=True))
+mlir.register_lowering(_fused, _lower_for_cuda, platform="cuda")
