@@ -55,18 +55,16 @@ def peak(tree: Any) -> Array:
     return jax.tree.reduce(jnp.maximum, largest)
 
 
-def normalize(value: Scaled, *, headroom: int = 0, at_least: Array | int = ZERO_EXPONENT) -> Scaled:
-    """The same numbers with the largest mantissa in [1, 2) * 2**headroom.
+def room(tree: Any, headroom: int) -> Array:
+    """Exponent by which a tree can be lifted until its largest number lies in [1, 2) * 2**headroom; 0 where all is 0."""
+    largest = peak(tree)
+    return jnp.where(largest == 0, 0, headroom - exponent_of(largest))
 
-    Args:
-        value: numbers to rescale.
-        headroom: power of two to start from, for numbers that will rather fall than grow.
-        at_least: exponent of a size that must fit as well, e.g. of kicks to come.
-    """
-    largest = jnp.maximum(value.exponent + exponent_of(peak(value.mantissa)), at_least)
-    all_zero = largest < ZERO_EXPONENT // 2  # nothing to rescale
-    exponent = jnp.where(all_zero, value.exponent, largest - headroom)
-    return Scaled(shift_by(value.mantissa, value.exponent - exponent), exponent)
+
+def normalize(value: Scaled) -> Scaled:
+    """The same numbers with the largest mantissa in [1, 2)."""
+    lift = room(value.mantissa, 0)
+    return Scaled(shift_by(value.mantissa, lift), value.exponent - lift)
 
 
 def add(a: Scaled, b: Scaled) -> Scaled:

@@ -30,7 +30,8 @@ class _Block(NamedTuple):
 
 
 class _Run(NamedTuple):
-    phase_space: Scaled  # (error, velocity): xi = (theta - theta*, v), each an entrywise vector
+    phase_space: Scaled  # e_k and v_{k+1}: the sum of them is left to the next step, which needs it and stores less
+    room: Array  # exponent that the next block lifts xi by; found beforehand, so that it is computed once
     shift_state: Any
     total: Scaled  # sum of ||theta_k - theta*|| so far
     k: Array  # steps done, int32
@@ -90,48 +91,65 @@ def oscillate(
     def entries(vector: Array) -> tuple[Array, ...]:
         return entrywise.vector(vector) if small else (vector,)
 
+    def move(error: tuple[Array, ...], velocity: tuple[Array, ...], shrink: Array) -> tuple[Array, ...]:
+        return tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
+
+    def norm(error: tuple[Array, ...]) -> Array:
+        """||e|| inside a block: large enough that what its squares lose counts nothing in the sum, nor do they overflow."""
+        return 2.0**HEADROOM * jnp.sqrt(sum(jnp.sum((2.0**-HEADROOM * e) ** 2) for e in error))
+
     def advance(run: _Run, num_blocks: int, length: int, measure: bool) -> _Run:
         """Blocks of `length` steps, from one rescaling to the next; what they need is prepared for all of them."""
+
+        def by_block(tree: Any) -> Any:
+            return jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), tree)
+
         k = run.k + jnp.arange(num_blocks * length, dtype=jnp.int32)
         moments, means, shift_state = blocks.draw(problem.noise_moments, shift, keys, k, run.shift_state)
         B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
-        curvature = entrywise.matrix(B) if small else (moments, means)
 
         # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
         # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
-        steepest = jnp.max(jnp.trace(B, axis1=1, axis2=2).reshape(num_blocks, length), axis=1)
-        growth = logscale.exponent_of(1 + eta * steepest)
+        trace = sum(B[i][i] for i in range(problem.num_weights))
+        growth = logscale.exponent_of(1 + eta * jnp.max(by_block(trace), axis=1))
         size_of_b = jnp.full((num_blocks,), logscale.ZERO_EXPONENT)
         if b is not None:
-            b = b.reshape(num_blocks, length, problem.num_weights)
-            size_of_b = logscale.exponent_of(jnp.max(jnp.abs(b), axis=(1, 2)))
+            b = by_block(b)
+            size_of_b = logscale.exponent_of(functools.reduce(jnp.maximum, (jnp.max(jnp.abs(x), axis=1) for x in b)))
             b = jax.vmap(logscale.shift_by)(b, -size_of_b)
-            b = entries(b)
-        curvature = jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), curvature)
+            b = b if small else (jnp.stack(b, axis=-1),)
+        curvature = by_block(B if small else (moments, means))
         drawn = _Block(curvature, b, size_of_b, growth, logscale.power_of_two(-growth, dtype))
 
         @fused
-        def all_blocks(state: tuple[Scaled, Scaled], drawn: _Block) -> tuple[Scaled, Scaled]:
-            def one(carry: tuple[Scaled, Scaled], block: _Block) -> tuple[tuple[Scaled, Scaled], None]:
-                return advance_block(*carry, block, length, measure), None
+        def all_blocks(state: tuple[Scaled, Array, Scaled], drawn: _Block) -> tuple[Scaled, Array, Scaled]:
+            return jax.lax.scan(
+                lambda state, block: (advance_block(*state, block, length, measure), None), state, drawn
+            )[0]
 
-            return jax.lax.scan(one, state, drawn)[0]
-
-        phase_space, total = all_blocks((run.phase_space, run.total), drawn)
-        return _Run(phase_space, shift_state, total, run.k + num_blocks * length)
+        phase_space, room, total = all_blocks((run.phase_space, run.room, run.total), drawn)
+        return _Run(phase_space, room, shift_state, total, run.k + num_blocks * length)
 
     def advance_block(
-        phase_space: Scaled, total: Scaled, block: _Block, length: int, measure: bool
-    ) -> tuple[Scaled, Scaled]:
+        phase_space: Scaled, room: Array, total: Scaled, block: _Block, length: int, measure: bool
+    ) -> tuple[Scaled, Array, Scaled]:
         """`length` steps from one rescaling to the next."""
         curvature, b, size_of_b, growth, shrink = block
-        largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
-        start, exponent = logscale.normalize(phase_space, headroom=HEADROOM, at_least=largest_kick)
+        lift = room - growth
+        if b is None:
+            lift = jnp.clip(lift, -100, 100)  # one power of two; the rest is left to the next block
+            error, velocity = jax.tree.map(lambda x: logscale.power_of_two(lift, dtype) * x, phase_space.mantissa)
+        else:
+            largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
+            lift = jnp.minimum(lift, phase_space.exponent - (largest_kick - HEADROOM + growth))
+            error, velocity = logscale.shift_by(phase_space.mantissa, lift)
+        exponent = phase_space.exponent - lift
         kick_scale = logscale.power_of_two(size_of_b - exponent, dtype)
 
         def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
             error, velocity, sum_of_norms, kick_scale = carry
             curvature, b = drawn
+            error = move(error, velocity, shrink)
             if small:
                 gradient = entrywise.matvec(curvature, error)
             else:
@@ -140,24 +158,31 @@ def oscillate(
                 gradient = tuple(g - kick_scale * kick for g, kick in zip(gradient, b, strict=True))
                 kick_scale = shrink * kick_scale
             velocity = tuple((shrink * mu) * v - (shrink * eta) * g for v, g in zip(velocity, gradient, strict=True))
-            error = tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
-            sum_of_norms = shrink * sum_of_norms + logscale.norm(error) if measure else sum_of_norms
+            if measure:
+                sum_of_norms = shrink * sum_of_norms + norm(move(error, velocity, shrink))
             return (error, velocity, sum_of_norms, kick_scale), None
 
-        state = (*start, jnp.zeros((), dtype), kick_scale)
+        # Inside the block the error is one division behind the velocity, and catches up when it moves.
+        error = tuple(logscale.power_of_two(growth, dtype) * e for e in error)
+        state = (error, velocity, jnp.zeros((), dtype), kick_scale)
         (error, velocity, sum_of_norms, _), _ = jax.lax.scan(step, state, (curvature, b))
+        error = tuple(shrink * e for e in error)
         exponent = exponent + length * growth
         total = logscale.add(total, Scaled(sum_of_norms, exponent)) if measure else total
-        return Scaled((error, velocity), exponent), total
+        return Scaled((error, velocity), exponent), logscale.room((error, velocity), HEADROOM), total
 
     theta_star, theta_0 = problem.weights(weights_key)
     error = entries(theta_0 - theta_star)
-    start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))
-    run = _Run(start, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
+    start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))  # e_0 = e_{-1} + v_0 with v_0 = 0
+    room = logscale.room(start.mantissa, HEADROOM)
+    run = _Run(start, room, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
     run = blocks.repeat(functools.partial(advance, measure=False), run, num_steps - tail)
     run = blocks.repeat(functools.partial(advance, measure=True), run, tail)
 
+    (error, velocity), exponent = run.phase_space
+    end = Scaled((move(error, velocity, jnp.ones((), dtype)), velocity), exponent)
+
     return {
         "log10_distance": (logscale.log(run.total) - np.log(tail)) / np.log(10),
-        "growth_rate": (logscale.log_norm(run.phase_space) - logscale.log_norm(start)) / num_steps,
+        "growth_rate": (logscale.log_norm(end) - logscale.log_norm(start)) / num_steps,
     }

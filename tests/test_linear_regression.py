@@ -28,7 +28,7 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, bias, noise_v
         squares = (x @ error - eps) ** 2
         return squares.mean() if reduction == "mean" else squares.sum()
 
-    B, b = problem.gradient(problem.noise_moments(KEY), mean)
+    B, b = map(jnp.asarray, problem.gradient(problem.noise_moments(KEY), mean))
     gradient = B @ error - (0 if b is None else b)
     assert (b is None) == (noise_variance == 0)
     product = problem.product(problem.noise_moments(KEY), mean, 0.0, error)
@@ -39,7 +39,8 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, bias, noise_v
 def test_loss_factor_scales_the_gradient():
     one, two = (rj.problems.linear_regression(dim=1, samples=2, loss_factor=c) for c in (1.0, 2.0))
     mean = jnp.array([0.3])
-    assert np.allclose(2 * one.gradient(one.noise_moments(KEY), mean)[0], two.gradient(two.noise_moments(KEY), mean)[0])
+    B, twice = (jnp.asarray(each.gradient(each.noise_moments(KEY), mean)[0]) for each in (one, two))
+    assert np.allclose(2 * B, twice)
 
 
 def test_expected_gradient_matrix_of_the_paper(x64):
@@ -55,7 +56,7 @@ def test_mean_gradient_of_many_samples_is_the_expected_one(x64):
     """The entries have standard errors below 6e-3; a false alarm at 5 of them has probability below 1e-5."""
     mean = jnp.array([0.5, -0.2])
     problem = rj.problems.linear_regression(dim=2, samples=200_000, input_variance=0.7)
-    B, _ = problem.gradient(problem.noise_moments(KEY), mean)
+    B = jnp.asarray(problem.gradient(problem.noise_moments(KEY), mean)[0])
     assert np.allclose(B, expected_gradient_matrix(mean, input_variance=0.7), atol=0.03)
 
 

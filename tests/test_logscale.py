@@ -38,13 +38,15 @@ def test_normalize_keeps_every_bit():
     assert np.array_equal(back, values.astype(float))
 
 
-def test_normalize_of_zero_and_lower_bound():
+def test_normalize_of_zero():
     zero = logscale.normalize(scaled([0.0, 0.0], -300))
     assert (float(zero.mantissa.max()), int(zero.exponent)) == (0, -300)
-    bounded = logscale.normalize(scaled([2.0], 0), at_least=10)
-    assert (float(bounded.mantissa[0]), int(bounded.exponent)) == (2.0**-9, 10)
-    high = logscale.normalize(scaled([3.0], 7), headroom=60)
-    assert (float(high.mantissa[0]), int(high.exponent)) == (1.5 * 2.0**60, -52)
+
+
+def test_room_lifts_to_the_headroom():
+    x = jnp.array([3.0, -0.1])
+    assert float(jnp.abs(logscale.shift_by(x, logscale.room(x, 60))).max()) == 1.5 * 2.0**60
+    assert int(logscale.room(jnp.zeros(2), 60)) == 0
 
 
 @pytest.mark.parametrize("apart", [-500, -20, 0, 3, 500])

@@ -7,6 +7,8 @@ network (`tiles`). A program beyond both stays with XLA.
 """
 
 import functools
+import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +22,8 @@ from resonance_jax.fused.threads import Threads
 from resonance_jax.fused.tiles import Tiles
 
 __all__ = ["fused"]
+
+CPU_LANES = 12_500  # runs that a core works on together, so that what they carry stays in its cache
 
 _fused = Primitive("fused")
 _fused.multiple_results = True
@@ -66,6 +70,30 @@ def plain(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
     return [out.reshape(out.shape[:ndim] + lanes) for out, ndim in zip(run(*squeezed), out_ranks, strict=True)]
 
 
+def tiled(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
+    """The program on a CPU: a few lanes after the other, so that what a loop carries stays in the cache."""
+    lanes, shapes = lanes_of(args, jaxpr), argument_shapes(jaxpr)
+    total = math.prod(lanes)
+    if total <= CPU_LANES:
+        return plain(*args, jaxpr=jaxpr, rank=rank)
+    axis = next(i for i, n in enumerate(lanes) if n > 1)
+    parts = next((n for n in range(2, lanes[axis]) if lanes[axis] % n == 0 and total <= n * CPU_LANES), lanes[axis])
+
+    def cut(arg: Any, i: Any, at: int) -> Any:
+        whole = arg.shape[at]
+        return arg if whole == 1 else jax.lax.dynamic_slice_in_dim(arg, i * (whole // parts), whole // parts, at)
+
+    def part(i: Any) -> list[Any]:
+        return tiled(*map(cut, args, itertools.repeat(i), (len(s) + axis for s in shapes)), jaxpr=jaxpr, rank=rank)
+
+    outputs = jax.lax.map(part, jnp.arange(parts, dtype=jnp.int32))
+    places = [like(var).ndim + axis for var in jaxpr.outvars]
+    return [
+        jnp.moveaxis(out, 0, at).reshape(*out.shape[1 : at + 1], -1, *out.shape[at + 2 :])
+        for out, at in zip(outputs, places, strict=True)
+    ]
+
+
 def _abstract(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
     avals: list[Any] = [var.aval for var in jaxpr.outvars]
     return [aval.update(shape=aval.shape + lanes_of(args, jaxpr)) for aval in avals]
@@ -102,4 +130,5 @@ _fused.def_abstract_eval(_abstract)
 batching.primitive_batchers[_fused] = _batch
 ad.primitive_jvps[_fused] = _differentiate
 mlir.register_lowering(_fused, mlir.lower_fun(plain, multiple_results=True))
+mlir.register_lowering(_fused, mlir.lower_fun(tiled, multiple_results=True), platform="cpu")
 mlir.register_lowering(_fused, _lower_for_cuda, platform="cuda")

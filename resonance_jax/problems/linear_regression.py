@@ -10,7 +10,8 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks
+from resonance_jax import checks, entrywise
+from resonance_jax.entrywise import Matrix, Vector
 from resonance_jax.problems.base import Batch, Noise
 
 dot = functools.partial(jnp.matmul, precision="highest")  # a GPU would round float32 to 10 bits
@@ -43,7 +44,7 @@ class LinearRegression(NamedTuple):
     num_weights: int  # dim, plus one with a bias
     weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
     noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of `noise`
-    gradient: Callable[..., tuple[Array, Array | None]]  # moments, mean, spread=0 -> B, b
+    gradient: Callable[..., tuple[Matrix, Vector | None]]  # moments, mean, spread=0 -> B, b, entry by entry
     product: Callable[..., Array]  # moments, mean, spread, error -> B error, without forming B
 
 
@@ -162,21 +163,25 @@ def linear_regression(
             return NoiseMoments(share * z.sum(0), zz, None, None)
         return NoiseMoments(share * z.sum(0), zz, share * eps.sum(), share * jnp.sum(eps[:, None] * z, axis=0))
 
-    def gradient(moments: NoiseMoments, mean: Array, spread: ArrayLike = 0.0) -> tuple[Array, Array | None]:
+    def gradient(moments: NoiseMoments, mean: Array, spread: ArrayLike = 0.0) -> tuple[Matrix, Vector | None]:
+        """Entry by entry, each from scalars: as one array the entries would be put together only to be taken apart."""
         scale = input_scale(spread)
-        mean = checks.masked(jnp.broadcast_to(mean, (num_inputs,)), input_mask)
-        x_mean = mean + scale * moments.z
-        cross = scale * jnp.outer(mean, moments.z)
-        second = jnp.outer(mean, mean) + cross + cross.T + scale**2 * moments.zz  # mean of x x^T
+        m = entrywise.vector(checks.masked(jnp.broadcast_to(mean, (num_inputs,)), input_mask))
+        z, zz = entrywise.vector(moments.z), entrywise.matrix(moments.zz)
+
+        def x_x(i: int, j: int) -> Array:  # mean of x_i x_j
+            return m[i] * m[j] + scale * (m[i] * z[j] + z[i] * m[j]) + scale**2 * zz[i][j]
+
+        upper = {(i, j): x_x(i, j) for i in range(num_inputs) for j in range(i, num_inputs)}
         if bias:
-            one = jnp.ones((1,), dtype)
-            second = jnp.block([[second, x_mean[:, None]], [x_mean[None, :], one[:, None]]])
+            upper |= {(i, num_inputs): m[i] + scale * z[i] for i in range(num_inputs)}
+            upper[num_inputs, num_inputs] = jnp.ones((), dtype)
+        upper = {place: factor * value for place, value in upper.items()}
+        B = tuple(tuple(upper[min(i, j), max(i, j)] for j in range(num_weights)) for i in range(num_weights))
         if moments.eps is None or moments.eps_z is None:
-            return factor * second, None
-        eps_x = moments.eps * mean + scale * moments.eps_z  # mean of epsilon x
-        if bias:
-            eps_x = jnp.append(eps_x, moments.eps)
-        return factor * second, factor * eps_x
+            return B, None
+        eps_x = [moments.eps * m[i] + scale * moments.eps_z[i] for i in range(num_inputs)]  # mean of epsilon x
+        return B, tuple(factor * value for value in (*eps_x, *([moments.eps] if bias else [])))
 
     def product(moments: NoiseMoments, mean: Array, spread: ArrayLike, error: Array) -> Array:
         m = checks.masked(jnp.broadcast_to(mean, (num_inputs,)), input_mask)
