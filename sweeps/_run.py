@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 
 import resonance_jax as rj
 import sweeps
+from resonance_jax.cache import use_compilation_cache
 from sweeps import _report
 from sweeps._claims import table
 
@@ -73,12 +74,15 @@ def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
     return _report.Entry(name, str(module.__doc__), grid, claims, data.attrs, time.perf_counter() - begin)
 
 
-def run_all(chosen: list[str], scale: str, out: Path, jobs: int) -> Iterator[_report.Entry]:
+def run_all(chosen: list[str], scale: str, out: Path, jobs: int, *, cache: bool) -> Iterator[_report.Entry]:
     """One after another with a progress bar, or several at once in processes of their own."""
     if jobs == 1:
+        if cache:
+            use_compilation_cache()
         # A bar needs a grid cut into pieces, which a GPU would rather have whole.
         yield from (run(name, scale, out, progress=jax.default_backend() == "cpu") for name in chosen)
         return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    initializer = use_compilation_cache if cache else None
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer) as pool:
         for future in [pool.submit(run, name, scale, out, False) for name in chosen]:
             yield future.result()

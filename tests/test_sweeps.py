@@ -69,7 +69,7 @@ def report(tmp_path_factory):
     out = tmp_path_factory.mktemp("report")
     command = [sys.executable, "-m", "sweeps", "signals_sinusoid", "exp3_square_wave:sum", "--scale", "tiny"]
     done = subprocess.run(
-        [*command, "--jobs", "2", "--report", "--out", str(out)],
+        [*command, "--jobs", "2", "--no-cache", "--report", "--out", str(out)],
         cwd=Path(__file__).parents[1],
         capture_output=True,
         text=True,
@@ -128,7 +128,7 @@ print("peak KiB", *(peak or [resource.getrusage(resource.RUSAGE_SELF).ru_maxrss 
 def first_heatmap(tmp_path_factory):
     """W1 through the command line, in a process of its own: 100 f x 100 mu x 10 seeds, 10,000 steps, 20 samples."""
     out = tmp_path_factory.mktemp("results")
-    command = [sys.executable, "-c", RUN, "exp1_sinusoid", "--scale", "paper", "--out", str(out)]
+    command = [sys.executable, "-c", RUN, "exp1_sinusoid", "--scale", "paper", "--no-cache", "--out", str(out)]
     environment = {name: value for name, value in os.environ.items() if name != "XLA_FLAGS"}  # as a user runs it
     done = subprocess.run(
         command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, text=True, check=False

@@ -1,0 +1,28 @@
+"""Compiled programs kept on disk, for scripts that run the same sweep again in a new process."""
+
+import os
+from pathlib import Path
+
+import jax
+
+LEAST_SECONDS = 0.5  # what compiles faster is not worth a file
+
+
+def use_compilation_cache(path: str | os.PathLike[str] | None = None) -> Path:
+    """Keep what JAX compiles from now on in a folder, and take from there what an earlier process compiled.
+
+    It changes `jax.config` for the whole process; call it before the first sweep. Programs are keyed by their code, the
+    version of JAX and the device, so an outdated one is never used. To empty the cache, delete the folder.
+
+    Args:
+        path: the folder; None takes that of the environment variable `JAX_COMPILATION_CACHE_DIR`, else
+            `resonance_jax` in the user's cache, `XDG_CACHE_HOME` or `~/.cache`.
+
+    Returns:
+        The folder.
+    """
+    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(path or os.environ.get("JAX_COMPILATION_CACHE_DIR") or user_cache / "resonance_jax")
+    jax.config.update("jax_compilation_cache_dir", str(folder))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", LEAST_SECONDS)
+    return folder
