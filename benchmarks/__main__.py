@@ -1,56 +1,105 @@
-"""`python -m benchmarks [names] --device cpu|gpu --scale quick|paper --out results/bench.json`.
+"""`python -m benchmarks [names] --device cpu|gpu --scale tiny|quick|paper --out results/bench.json`.
 
 Times the forms of each workload in one run: medians of warm, synchronised calls, compilation apart; prints a table and
-writes JSON. What is not installed is skipped and named.
+writes JSON. What is not installed, or not for this device, is skipped and named. `python -m benchmarks plot a.json
+b.json` draws machines against each other.
 """
 
 import argparse
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import jax
 
-from benchmarks import first_heatmap, single_run, theory_chart, trained
-from benchmarks._measure import Form, machine, measure, table
+from benchmarks import _machine, first_heatmap, plot, scaling, single_run, theory_chart, trained
+from benchmarks._measure import Form, Timing, measure, table
+from resonance_jax.cache import use_compilation_cache
+from resonance_jax.checks import at_least_one
+from sweeps import exp5_adam, exp6_mlp
 
 WORKLOADS: dict[str, tuple[str, Callable[[str], list[Form]]]] = {
-    "heatmap": (first_heatmap.NAME, lambda scale: first_heatmap.forms(10_000 if scale == "paper" else 1_000)),
-    "theory": (theory_chart.NAME, lambda scale: theory_chart.forms()),
-    "adam": ("W3 experiment 5", trained.adam_forms),
-    "network": ("W4 experiment 6", trained.network_forms),
+    "heatmap": (
+        first_heatmap.NAME,
+        lambda scale: first_heatmap.forms(first_heatmap.axes(scale), first_heatmap.NUM_STEPS[scale]),
+    ),
+    "theory": (theory_chart.NAME, lambda scale: theory_chart.forms(theory_chart.axes(scale))),
+    "adam": ("W3 experiment 5, Adam", lambda scale: trained.adam_forms(exp5_adam.axes(scale))),
+    "network": ("W4 experiment 6, network", lambda scale: trained.network_forms(exp6_mlp.axes(scale))),
     "single": (single_run.NAME, lambda scale: single_run.forms()),
 }
+NAMES = [*WORKLOADS, "scaling"]
 
 
-def main() -> None:
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"any of {', '.join(WORKLOADS)} (default: all)")
+    parser.add_argument("names", nargs="*", help=f"any of {', '.join(NAMES)} (default: all)")
     parser.add_argument("--device", choices=("cpu", "gpu"), help="default: what JAX finds")
-    parser.add_argument("--scale", choices=("tiny", "quick", "paper"), default="quick", help="size of the workloads")
+    parser.add_argument("--scale", choices=("tiny", "quick", "paper"), default="quick", help="size (default: quick)")
     parser.add_argument("--repeats", type=int, default=3, help="warm calls to take the median of (default: 3)")
+    parser.add_argument("--cache", action="store_true", help="compiled programs from disk: compile times are not cold")
     parser.add_argument("--out", type=Path, help="JSON file to write")
-    arguments = parser.parse_args()
-    unknown = [name for name in arguments.names if name not in WORKLOADS]
+    parsed = parser.parse_args(arguments)
+    unknown = [name for name in parsed.names if name not in NAMES]
     if unknown:
-        parser.error(f"unknown workload {', '.join(unknown)}; choose any of {', '.join(WORKLOADS)}")
-    if arguments.device:
-        jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[arguments.device])
-    jax.config.update("jax_num_cpu_devices", os.cpu_count() or 1)  # one per core
-    here = machine() | {"scale": arguments.scale}
-    print(", ".join(f"{name} {value}" for name, value in here.items()), flush=True)
-    timings = []
-    for name in arguments.names or WORKLOADS:
-        title, forms = WORKLOADS[name]
-        for form in forms(arguments.scale):
-            timings.append(measure(title, form, arguments.repeats))
-            print(f"{title}: {form.name}: {timings[-1].seconds}", flush=True)
-    print("\n" + table(timings))
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps({"machine": here, "timings": [t._asdict() for t in timings]}, indent=1))
+        parser.error(f"unknown workload {', '.join(unknown)}; choose any of {', '.join(NAMES)}")
+    try:
+        at_least_one("--repeats", parsed.repeats, "it is how many warm calls are timed")
+    except ValueError as error:
+        parser.error(str(error))
+    parsed.names = parsed.names or NAMES
+    return parsed
+
+
+def set_up(device: str | None, cache: bool) -> None:
+    """Settings that JAX reads before it starts its first device."""
+    if device:
+        jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[device])
+    jax.config.update("jax_num_cpu_devices", _machine.num_threads())  # one per core
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # PyTorch shares the GPU
+    if cache:
+        use_compilation_cache()
+    else:
+        jax.config.update("jax_enable_compilation_cache", False)
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[:1] == ["plot"]:
+        plot.main(arguments[1:])
+        return
+    chosen = parse(arguments)
+    set_up(chosen.device, chosen.cache)
+    try:
+        jax.devices()
+    except (RuntimeError, AssertionError):  # which of them depends on the version
+        sys.exit(f"JAX finds no {chosen.device or 'device'} here; leave out --device to run on what there is")
+    here = _machine.machine() | {"scale": chosen.scale, "repeats": chosen.repeats, "cache": chosen.cache}
+    print("\n".join(f"{name}: {value}" for name, value in here.items()) + "\n", flush=True)
+
+    timings: list[Timing] = []
+    for name in chosen.names:
+        title, forms = WORKLOADS.get(name, (name, lambda scale: []))
+        for form in forms(chosen.scale):
+            timings.append(measure(title, form, chosen.repeats))
+            print(f"{title}: {form.name}: {timings[-1].seconds or timings[-1].note}", flush=True)
+    rows: list[scaling.Row] = []
+    for row in scaling.rows(chosen.scale, chosen.repeats) if "scaling" in chosen.names else []:
+        rows.append(row)
+        print(f"scaling: {row.axis} {row.value}: {row.seconds}", flush=True)
+
+    print("\n" + "\n\n".join([table(timings)] * bool(timings) + [scaling.table(rows)] * bool(rows)))
+    if chosen.out:
+        result = {
+            "machine": here,
+            "timings": [timing._asdict() for timing in timings],
+            "scaling_base": scaling.BASE[chosen.scale]._asdict(),
+            "scaling": [row._asdict() for row in rows],
+        }
+        chosen.out.parent.mkdir(parents=True, exist_ok=True)
+        chosen.out.write_text(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -1,8 +1,7 @@
 """Timing: forms of one computation, in one run on one machine, synchronised, compilation apart."""
 
 import importlib.util
-import os
-import platform
+import shutil
 import statistics
 import time
 from collections.abc import Callable
@@ -11,13 +10,24 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+PLATFORMS = ("cpu", "gpu")
+
+Prepare = Callable[[], Callable[[], Any]]  # compile or import what is needed; the call that is timed
+
+
+class Unavailable(Exception):
+    """A form finds, while it is prepared, that it cannot run here; the message says why."""
+
 
 class Form(NamedTuple):
     """One way to compute a workload."""
 
     name: str
-    prepare: Callable[[], Callable[[], Any]]  # compile or import what is needed; the call that is timed
-    needs: str | None = None  # package without which it is skipped
+    prepare: Prepare
+    needs: str | None = None  # package or program without which it is skipped
+    platforms: tuple[str, ...] = PLATFORMS  # what it is for
+    share: float = 1.0  # of the workload that a call computes; its time is scaled to the whole
+    note: str = ""  # what the share is
 
 
 class Timing(NamedTuple):
@@ -25,39 +35,64 @@ class Timing(NamedTuple):
 
     workload: str
     form: str
-    seconds: float | None  # median of warm calls; None: skipped
-    prepare_seconds: float
+    seconds: float | None  # median of warm calls, scaled to the whole workload; None: skipped
+    prepare_seconds: float  # compilation and all else that only the first call does
     note: str
+    calls: tuple[float, ...] = ()  # every warm call, scaled
 
 
-def machine() -> dict[str, Any]:
-    device = jax.local_devices()[0]
-    return {
-        "device": f"{jax.local_device_count()} x {device.device_kind}",
-        "platform": device.platform,
-        "processor": platform.machine(),
-        "cores": os.cpu_count(),
-        "jax": jax.__version__,
-        "numpy": np.__version__,
-        "date": time.strftime("%Y-%m-%d"),
-    }
+def current_platform() -> str:
+    return "cpu" if jax.default_backend() == "cpu" else "gpu"
 
 
-def measure(workload: str, form: Form, repeats: int) -> Timing:
-    """Prepare a form, call it once to warm up, then so many times; every call returns host arrays, so it is over."""
-    if form.needs and importlib.util.find_spec(form.needs) is None:
-        return Timing(workload, form.name, None, 0.0, f"skipped: {form.needs} is not installed")
-    begin = time.perf_counter()
-    call = form.prepare()
-    result = np.asarray(call())
-    prepared = time.perf_counter() - begin
+def is_installed(name: str) -> bool:
+    return importlib.util.find_spec(name) is not None or shutil.which(name) is not None
+
+
+def why_not(form: Form) -> str | None:
+    """Why a form cannot run here; None if it can."""
+    if current_platform() not in form.platforms:
+        return f"for a {' or '.join(form.platforms).upper()}"
+    if form.needs and not is_installed(form.needs):
+        return f"{form.needs} is not installed"
+    return None
+
+
+def timed_calls(call: Callable[[], Any], repeats: int) -> list[float]:
+    """Seconds of each call. A call returns host arrays, so it is over when it returns."""
     seconds = []
     for _ in range(repeats):
         begin = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - begin)
-    median = statistics.median(seconds)
-    return Timing(workload, form.name, median, max(0.0, prepared - median), f"{np.isfinite(result).mean():.1%} finite")
+    return seconds
+
+
+def measure(workload: str, form: Form, repeats: int) -> Timing:
+    """Prepare a form and call it once, which compiles, then so many times."""
+    reason = why_not(form)
+    if reason:
+        return Timing(workload, form.name, None, 0.0, f"skipped: {reason}")
+    begin = time.perf_counter()
+    try:
+        call = form.prepare()
+    except Unavailable as error:
+        return Timing(workload, form.name, None, 0.0, f"skipped: {error}")
+    result = np.asarray(call())
+    prepared = time.perf_counter() - begin
+    calls = timed_calls(call, repeats)
+    median = statistics.median(calls)
+    note = f"{np.isfinite(result).mean():.1%} finite" + (f"; {form.note}, scaled" if form.share < 1 else "")
+    scaled = tuple(seconds / form.share for seconds in calls)
+    return Timing(workload, form.name, median / form.share, max(0.0, prepared - median), note, scaled)
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds * 1e3:,.1f} ms" if seconds < 1 else f"{seconds:,.2f} s"
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}" if ratio >= 1 else f"{ratio:.2f}"
 
 
 def table(timings: list[Timing]) -> str:
@@ -68,9 +103,8 @@ def table(timings: list[Timing]) -> str:
         if timing.seconds is None:
             rows.append(f"| {timing.workload} | {timing.form} | | | | {timing.note} |")
             continue
-        first = ours.setdefault(timing.workload, timing.seconds)
-        warm = f"{timing.seconds * 1e3:,.1f} ms" if timing.seconds < 1 else f"{timing.seconds:,.2f} s"
+        ratio = timing.seconds / ours.setdefault(timing.workload, timing.seconds)
         compiled = f"{timing.prepare_seconds:.1f} s"
-        cells = (timing.workload, timing.form, warm, f"{timing.seconds / first:.1f}", compiled, timing.note)
+        cells = (timing.workload, timing.form, duration(timing.seconds), times(ratio), compiled, timing.note)
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)

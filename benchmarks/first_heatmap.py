@@ -1,4 +1,8 @@
-"""W1, the first heatmap: 100 mu x 100 f x 10 seeds, 10,000 steps, 20 samples a step, mean distance of the last 500."""
+"""W1, the first heatmap: 100 mu x 100 f x 10 seeds, 10,000 steps, 20 samples a step, mean distance of the last 500.
+
+Every form gives log10 of the mean distance with the axes (f, seed, mu). The draws depend on the seed and the step only.
+Forms that need more than NumPy and JAX are in files of their own, which are imported when they are prepared.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,28 +12,36 @@ import jax.numpy as jnp
 import numpy as np
 
 import resonance_jax as rj
-from benchmarks._measure import Form
+from benchmarks._measure import Form, Prepare
 
 NAME = "W1 first heatmap"
 ETA, AMPLITUDE, SAMPLES, TAIL = 0.01, 0.5, 20, 500
-AXES = {"f": np.linspace(0, 0.05, 100), "seed": np.arange(10), "mu": np.linspace(0.95, 0.999, 100)}
+NUM_STEPS = {"tiny": 600, "quick": 1_000, "paper": 10_000}
+
+Axes = dict[str, np.ndarray]
 
 
-def swept(point: Callable[..., dict]) -> Callable[[], Callable[[], Any]]:
+def axes(scale: str) -> Axes:
+    """f, seed and mu, in this order."""
+    side, seeds = (10, 4) if scale == "tiny" else (100, 10)
+    return {"f": np.linspace(0, 0.05, side), "seed": np.arange(seeds), "mu": np.linspace(0.95, 0.999, side)}
+
+
+def swept(point: Callable[..., dict], axes: Axes) -> Prepare:
     """Whole calls of `rj.sweep`, labels and transfers included."""
-    return lambda: lambda: rj.sweep(point, AXES).log10_distance
+    return lambda: lambda: rj.sweep(point, axes).log10_distance
 
 
-def oscillated(num_steps: int) -> Callable[..., dict]:
+def oscillated(num_steps: int, *, samples: int = SAMPLES, dim: int = 1, tail: int = TAIL) -> Callable[..., dict]:
     def point(seed, f, mu):
         return rj.oscillate(
             jax.random.key(seed),
             shift=rj.shifts.sinusoid(f, amplitude=AMPLITUDE),
-            problem=rj.problems.linear_regression(dim=1, samples=SAMPLES),
+            problem=rj.problems.linear_regression(dim=dim, samples=samples),
             mu=mu,
             eta=ETA,
             num_steps=num_steps,
-            tail=TAIL,
+            tail=tail,
         )
 
     return point
@@ -72,16 +84,17 @@ def advance(state: tuple[Any, ...], mu: Any, mean: Any, z: Any) -> tuple[Any, ..
     return slope + slope_velocity, offset + offset_velocity, slope_velocity, offset_velocity
 
 
-def numpy_grid(num_steps: int) -> np.ndarray:
+def numpy_grid(axes: Axes, num_steps: int) -> np.ndarray:
     """NumPy, vectorised over the grid, a Python loop over the steps."""
     rng = np.random.default_rng(0)
-    f, mu = AXES["f"].astype(np.float32)[:, None, None], AXES["mu"].astype(np.float32)
-    seeds = len(AXES["seed"])
-    shape = (len(AXES["f"]), seeds, len(AXES["mu"]))
-    slope, offset = (np.broadcast_to(rng.uniform(-2, 2, (seeds, 1)).astype(np.float32), shape) for _ in range(2))
+    f, mu = axes["f"].astype(np.float32)[:, None, None], axes["mu"].astype(np.float32)
+    seeds = len(axes["seed"])
+    shape = (len(axes["f"]), seeds, len(axes["mu"]))
+    weights = rng.uniform(-1, 1, (2, 2, seeds, 1)).astype(np.float32)
+    slope, offset = (np.broadcast_to(error, shape) for error in weights[0] - weights[1])
     zeros = np.zeros(shape, np.float32)
     state, total = (slope, offset, zeros, zeros), zeros.copy()
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):
         for k in range(num_steps):
             z = rng.standard_normal((seeds, SAMPLES), dtype=np.float32)
             mean = AMPLITUDE * np.sin(2 * np.pi * f * k, dtype=np.float32)
@@ -91,39 +104,40 @@ def numpy_grid(num_steps: int) -> np.ndarray:
         return np.log10(total / TAIL)
 
 
-def torch_grid(num_steps: int) -> Callable[[], Callable[[], Any]]:
-    """PyTorch, batched tensors over the grid, an eager loop over the steps."""
+def torch_eager(axes: Axes, num_steps: int) -> Callable[[], Any]:
+    from benchmarks import first_heatmap_torch
 
-    def prepare() -> Callable[[], Any]:
-        import torch  # pyright: ignore[reportMissingImports]
-
-        device = "cuda" if torch.cuda.is_available() and jax.default_backend() != "cpu" else "cpu"
-        f, mu = (torch.tensor(AXES[name], dtype=torch.float32, device=device) for name in ("f", "mu"))
-        f = f[:, None, None]
-        shape = (len(AXES["f"]), len(AXES["seed"]), len(AXES["mu"]))
-
-        def call() -> Any:
-            torch.manual_seed(0)
-            slope, offset = (torch.rand(shape[1], 1, device=device).mul(4).sub(2).expand(shape) for _ in range(2))
-            zeros = torch.zeros(shape, device=device)
-            state, total = (slope, offset, zeros, zeros), zeros
-            for k in range(num_steps):
-                z = torch.randn(shape[1], SAMPLES, device=device)
-                mean = AMPLITUDE * torch.sin(2 * torch.pi * f * k)
-                state = advance(state, mu, mean, z)
-                if k >= num_steps - TAIL:
-                    total = total + torch.hypot(*state[:2])
-            return torch.log10(total / TAIL).cpu().numpy()
-
-        return call
-
-    return prepare
+    return first_heatmap_torch.eager(axes, num_steps)
 
 
-def forms(num_steps: int = 10_000) -> list[Form]:
+def torch_graph(axes: Axes, num_steps: int) -> Callable[[], Any]:
+    from benchmarks import first_heatmap_torch
+
+    return first_heatmap_torch.graph(axes, num_steps)
+
+
+def numba_loop(axes: Axes, num_steps: int) -> Callable[[], Any]:
+    from benchmarks import first_heatmap_numba
+
+    return first_heatmap_numba.loop(axes, num_steps)
+
+
+def native(language: str, axes: Axes, num_steps: int) -> Callable[[], Any]:
+    from benchmarks import first_heatmap_native
+
+    return first_heatmap_native.compiled(language, axes, num_steps)
+
+
+def forms(axes: Axes, num_steps: int) -> list[Form]:
+    cpu, gpu = ("cpu",), ("gpu",)
+    size = (axes, num_steps)
     return [
-        Form("rj.sweep of rj.oscillate", swept(oscillated(num_steps))),
-        Form("plain vmapped scan, autodiff", swept(plain(num_steps))),
-        Form("NumPy over the grid", lambda: lambda: numpy_grid(num_steps)),
-        Form("PyTorch over the grid, eager", torch_grid(num_steps), needs="torch"),
+        Form("rj.sweep of rj.oscillate", swept(oscillated(num_steps), axes)),
+        Form("plain vmapped scan, autodiff", swept(plain(num_steps), axes)),
+        Form("NumPy over the grid", lambda: lambda: numpy_grid(*size), platforms=cpu),
+        Form("PyTorch over the grid, eager", lambda: torch_eager(*size), needs="torch"),
+        Form("PyTorch, CUDA graph of ten steps", lambda: torch_graph(*size), needs="torch", platforms=gpu),
+        Form("numba, parallel loop", lambda: numba_loop(*size), needs="numba", platforms=cpu),
+        Form("C with OpenMP", lambda: native("c", *size), needs="cc", platforms=cpu),
+        Form("CUDA, one thread a cell", lambda: native("cu", *size), needs="nvcc", platforms=gpu),
     ]

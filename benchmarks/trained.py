@@ -9,8 +9,12 @@ import numpy as np
 import optax
 
 import resonance_jax as rj
-from benchmarks._measure import Form
+from benchmarks._measure import Form, Prepare
 from sweeps import _response, exp5_adam, exp6_mlp
+
+TORCH_SHARE = 20  # an eager step takes the same time early and late: the 20th part of the steps will do
+
+Axes = dict[str, np.ndarray]
 
 
 def plain(
@@ -59,21 +63,43 @@ def plain_network(seed, v, T):
     return plain("loss", network, exp6_mlp.NUM_STEPS, exp6_mlp.TAIL)(seed, v, T)
 
 
-def swept(point: Callable[..., dict], axes: dict[str, np.ndarray], name: str) -> Callable[[], Callable[[], Any]]:
+def swept(point: Callable[..., dict], axes: Axes, name: str) -> Prepare:
     return lambda: lambda: rj.sweep(point, axes)[name]
 
 
-def adam_forms(scale: str) -> list[Form]:
-    axes = exp5_adam.axes(scale)
+def torch_adam(axes: Axes) -> Callable[[], Any]:
+    from benchmarks import trained_torch
+
+    return trained_torch.adam(axes, num_steps=_response.NUM_STEPS // TORCH_SHARE, tail=exp5_adam.TAIL // TORCH_SHARE)
+
+
+def torch_network(axes: Axes) -> Callable[[], Any]:
+    from benchmarks import trained_torch
+
+    return trained_torch.network(axes, num_steps=exp6_mlp.NUM_STEPS // TORCH_SHARE, tail=exp6_mlp.TAIL // TORCH_SHARE)
+
+
+def torch_form(prepare: Prepare) -> Form:
+    return Form(
+        "PyTorch, vmap(grad), eager",
+        prepare,
+        needs="torch",
+        share=1 / TORCH_SHARE,
+        note=f"1/{TORCH_SHARE} of the steps",
+    )
+
+
+def adam_forms(axes: Axes) -> list[Form]:
     return [
         Form("rj.sweep of rj.train", swept(exp5_adam.point, axes, "distance")),
         Form("plain vmapped optax scan", swept(plain_adam, axes, "distance")),
+        torch_form(lambda: torch_adam(axes)),
     ]
 
 
-def network_forms(scale: str) -> list[Form]:
-    axes = exp6_mlp.axes(scale)
+def network_forms(axes: Axes) -> list[Form]:
     return [
         Form("rj.sweep of rj.train", swept(exp6_mlp.point, axes, "loss")),
         Form("plain vmapped optax scan", swept(plain_network, axes, "loss")),
+        torch_form(lambda: torch_network(axes)),
     ]
