@@ -1,19 +1,25 @@
 """Plain NumPy and SciPy, loops and float64: what the fast code is held against."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from scipy.integrate import solve_ivp
 
 
 def draws(key, shift, problem, num_steps):
     """What a run draws: augmented inputs (steps, samples, weights), noise (steps, samples), theta_0 - theta*."""
+    return [np.asarray(each, float) for each in jax.jit(lambda key: traced_draws(key, shift, problem, num_steps))(key)]
+
+
+def traced_draws(key, shift, problem, num_steps):
+    """`draws` as a part of a compiled function."""
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
     theta_star, theta_0 = problem.weights(weights_key)
     k = np.arange(num_steps, dtype=np.int32)
-    means, _ = shift.means(shift_key, k, shift.init(start_key))
+    means, _ = shift.means(shift_key, jnp.asarray(k), shift.init(start_key))
     step_keys = jax.vmap(lambda one: jax.random.fold_in(noise_key, one))(k)
     x, eps = jax.vmap(lambda key, mean: problem.batch(problem.noise(key), mean, shift.spread))(step_keys, means)
-    return np.asarray(x, float), np.asarray(eps, float), np.asarray(theta_0 - theta_star, float)
+    return x, eps, theta_0 - theta_star
 
 
 def sgdm(x, eps, error, *, mu, eta, tail, factor=2.0, reduction="mean"):

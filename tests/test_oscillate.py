@@ -1,4 +1,5 @@
 import functools
+import itertools
 
 import jax
 import jax.numpy as jnp
@@ -12,69 +13,65 @@ linear_regression, sinusoid = rj.problems.linear_regression, rj.shifts.sinusoid
 ONE_INPUT = dict(dim=1, samples=20)
 
 
-@functools.cache
-def compiled(problem, num_steps, tail, amplitude, x64):
-    """One program for all runs of a test: settings of the problem as items, f, mu and eta as arguments."""
+def compiled(problem, num_steps, tail):
+    """A run of seed, f, mu, eta, and of the amplitude and what else of the problem is traced; with what it draws."""
 
-    def run(key, f, mu, eta):
-        shift = sinusoid(f, amplitude=amplitude)
-        settings = dict(problem=linear_regression(**dict(problem)), num_steps=num_steps, tail=tail)
-        return rj.oscillate(key, shift=shift, mu=mu, eta=eta, **settings)
+    def run(seed, f, mu, eta, amplitude=0.5, **traced):
+        key, shift = jax.random.key(seed), sinusoid(f, amplitude=amplitude)
+        parts = dict(shift=shift, problem=linear_regression(**problem, **traced), num_steps=num_steps)
+        return rj.oscillate(key, mu=mu, eta=eta, tail=tail, **parts), reference.traced_draws(key, **parts)
 
-    return jax.jit(run)
-
-
-def ours(seed, f, problem, *, num_steps=10_000, tail=500, amplitude=0.5, mu, eta):
-    run = compiled(tuple(problem.items()), num_steps, tail, amplitude, jax.config.jax_enable_x64)
-    result = run(jax.random.key(seed), f, mu, eta)
-    return float(result["log10_distance"]), float(result["growth_rate"])
+    return run
 
 
-def both(seed, f, problem, *, num_steps=10_000, tail=500, amplitude=0.5, factor=2.0, reduction="mean", mu, eta):
-    """Our run and the NumPy loop on the same draws."""
-    drawn = reference.draws(
-        jax.random.key(seed), sinusoid(f, amplitude=amplitude), linear_regression(**problem), num_steps
-    )
-    theirs = reference.sgdm(*drawn, mu=mu, eta=eta, tail=tail, factor=factor, reduction=reduction)
-    return ours(seed, f, problem, num_steps=num_steps, tail=tail, amplitude=amplitude, mu=mu, eta=eta), theirs
+def runs(problem, *, num_steps=10_000, tail=500, **cells):
+    """Our runs, (cells, 2), and what each draws: one program for values of one length, or one value for all cells."""
+    cells = {name: np.asarray(value, None if name == "seed" else float) for name, value in cells.items()}
+    cells = dict(zip(cells, np.broadcast_arrays(*cells.values()), strict=True))
+    result, drawn = jax.jit(jax.vmap(lambda cell: compiled(problem, num_steps, tail)(**cell)))(cells)
+    mine = np.stack([result["log10_distance"], result["growth_rate"]], axis=1).astype(float)
+    return mine, list(zip(*(np.asarray(each, float) for each in drawn), strict=True))
 
 
-POINTS = {  # name: (f, mu, smallest and largest log10 distance that it stands for)
-    "converged below 1e-100": (0.03, 0.95, -120, -100),
-    "convergent": (0.03, 0.98, -60, -30),
-    "neutral": (1 / 22, 0.965, -8, 3),
-    "iid": (0.0, 0.99, -30, -15),
-    "divergent": (1 / 22, 0.98, 5, 50),
-    "diverged beyond 1e60": (0.0455, 0.999, 60, 80),
+def both(problem, *, num_steps=10_000, tail=500, factor=2.0, reduction="mean", **cells):
+    """Our runs and the NumPy loop on the same draws, (cells, 2) each."""
+    mine, drawn = runs(problem, num_steps=num_steps, tail=tail, **cells)
+    number = jnp.result_type(float).type  # NumPy takes mu and eta as they are in the working precision
+    mu, eta = (np.broadcast_to(np.asarray(cells[name], number), len(mine)) for name in ("mu", "eta"))
+    theirs = [
+        reference.sgdm(*each, mu=float(mu[i]), eta=float(eta[i]), tail=tail, factor=factor, reduction=reduction)
+        for i, each in enumerate(drawn)
+    ]
+    return mine, np.array(theirs)
+
+
+POINTS = {  # name: (f, mu, amplitude, smallest and largest log10 distance that it stands for)
+    "converged below 1e-100": (0.03, 0.95, 0.5, -120, -100),
+    "convergent": (0.03, 0.98, 0.5, -60, -30),
+    "neutral": (1 / 22, 0.965, 0.5, -8, 3),
+    "iid": (0.0, 0.99, 0.5, -30, -15),
+    "divergent": (1 / 22, 0.98, 0.5, 5, 50),
+    "diverged beyond 1e60": (0.0455, 0.999, 0.5, 60, 80),
+    "beyond 1e70, at a slightly larger amplitude": (0.0455, 0.999, 0.6, 70, 100),
 }
+F, MU, AMPLITUDE, LOW, HIGH = np.array(list(POINTS.values())).T
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_float64_against_numpy(x64, name):
-    f, mu, low, high = POINTS[name]
-    mine, theirs = both(0, f, ONE_INPUT, mu=mu, eta=0.01)
-    assert low < theirs[0] < high
-    assert mine[0] == pytest.approx(theirs[0], abs=1e-8)
-    assert mine[1] == pytest.approx(theirs[1], abs=1e-11)
+def test_float64_against_numpy(x64):
+    mine, theirs = both(ONE_INPUT, seed=0, f=F, mu=MU, amplitude=AMPLITUDE, eta=0.01)
+    for name, low, high, ours, exact in zip(POINTS, LOW, HIGH, mine, theirs, strict=True):
+        assert low < exact[0] < high, name
+        assert ours[0] == pytest.approx(exact[0], abs=1e-8), name
+        assert ours[1] == pytest.approx(exact[1], abs=1e-11), name
 
 
-@pytest.mark.parametrize("name", POINTS)
-def test_float32_against_numpy(name):
-    f, mu, _, _ = POINTS[name]
-    for seed in range(2):
-        mine, theirs = both(seed, np.float32(f), ONE_INPUT, mu=np.float32(mu), eta=np.float32(0.01))
-        assert mine[0] == pytest.approx(theirs[0], abs=1e-3)
-        assert mine[1] == pytest.approx(theirs[1], abs=1e-6)
-
-
-@pytest.mark.parametrize(("double", "tolerance"), [(True, 1e-8), (False, 1e-3)])
-def test_beyond_1e70(double, tolerance):
-    """The pixel of the first heatmap that grows fastest, at a slightly larger amplitude."""
-    with jax.enable_x64(double):
-        number = float if double else np.float32
-        mine, theirs = both(0, number(0.0455), ONE_INPUT, amplitude=0.6, mu=number(0.999), eta=number(0.01))
-    assert theirs[0] > 70
-    assert mine[0] == pytest.approx(theirs[0], abs=tolerance)
+def test_float32_against_numpy():
+    twice = {name: np.tile(values, 2) for name, values in dict(f=F, mu=MU, amplitude=AMPLITUDE).items()}
+    mine, theirs = both(ONE_INPUT, seed=np.repeat([0, 1], len(F)), eta=0.01, **twice)
+    for name, ours, exact in zip([*POINTS] * 2, mine, theirs, strict=True):
+        assert ours[0] == pytest.approx(exact[0], abs=1e-3), name
+        assert ours[1] == pytest.approx(exact[1], abs=1e-6), name
+    assert theirs[len(F) - 1, 0] > 70
 
 
 @pytest.mark.parametrize(
@@ -89,67 +86,84 @@ def test_beyond_1e70(double, tolerance):
     ],
 )
 def test_every_kind_of_problem(x64, settings, reference_settings):
-    mine, theirs = both(3, 0.04, settings, num_steps=1013, tail=77, mu=0.93, eta=0.02, **reference_settings)
-    assert mine == pytest.approx(theirs, abs=1e-9)
+    cells = dict(seed=[3], f=0.04, mu=0.93, eta=0.02)
+    mine, theirs = both(settings, num_steps=1000, tail=1000, **cells, **reference_settings)
+    assert mine[0] == pytest.approx(theirs[0], abs=1e-9)
 
 
-@pytest.mark.parametrize(("num_steps", "tail"), [(1, 1), (24, 24), (25, 1), (26, 25), (60, 33), (100, 100)])
-def test_every_length_of_run_and_tail(x64, num_steps, tail):
-    mine, theirs = both(1, 0.1, ONE_INPUT, num_steps=num_steps, tail=tail, mu=0.9, eta=0.05)
-    assert mine == pytest.approx(theirs, abs=1e-12)
+def test_every_length_of_run_and_tail(x64):
+    """Runs of one seed are the beginnings of one run, on the same draws."""
+    problem = linear_regression(**ONE_INPUT)
+    common = dict(shift=sinusoid(0.1), problem=problem)
+    drawn = reference.draws(jax.random.key(1), **common, num_steps=100)
+    for num_steps, tail in ((1, 1), (24, 24), (25, 1), (26, 25), (60, 33), (100, 100)):
+        run = functools.partial(rj.oscillate, mu=0.9, eta=0.05, num_steps=num_steps, tail=tail, **common)
+        mine = jax.jit(run)(jax.random.key(1))
+        x, eps, error = drawn
+        theirs = reference.sgdm(x[:num_steps], eps[:num_steps], error, mu=0.9, eta=0.05, tail=tail)
+        ours = float(mine["log10_distance"]), float(mine["growth_rate"])
+        assert ours == pytest.approx(theirs, abs=1e-12), (num_steps, tail)
 
 
-@pytest.mark.parametrize(("noise_variance", "floor"), [(0.01, -2), (1e-30, -16), (1e-36, -19)])
-def test_observation_noise_sets_a_floor(noise_variance, floor):
+def test_observation_noise_sets_a_floor():
     """A run that converges without noise stays where the noise keeps it; noise is rescaled with the state."""
-    problem = dict(dim=1, samples=5, noise_variance=noise_variance)
-    mine, theirs = both(0, 0.03, problem, mu=0.9, eta=0.01)
-    assert floor - 1.5 < theirs[0] < floor + 1.5
-    assert mine[0] == pytest.approx(theirs[0], abs=1e-4)
+    problem = dict(dim=1, samples=5)
+    mine, theirs = both(problem, noise_variance=[0.01, 1e-30, 1e-36], seed=0, f=0.03, mu=0.9, eta=0.01)
+    for floor, ours, exact in zip((-2, -16, -19), mine[:, 0], theirs[:, 0], strict=True):
+        assert floor - 1.5 < exact < floor + 1.5
+        assert ours == pytest.approx(exact, abs=1e-4)
 
 
-@pytest.mark.parametrize("noise_variance", [0.0, 1e-30, 1.0])
-@pytest.mark.parametrize("eta", [1e-6, 1.0, 30.0, 1e4, 1e12])
-@pytest.mark.parametrize("mu", [0.0, 1.0])
-def test_finite_for_every_step_size(noise_variance, eta, mu):
+@pytest.mark.parametrize("noise_variances", [None, (1e-30, 1.0)])
+def test_finite_for_every_step_size(noise_variances):
     """Growth by many orders of magnitude a step. Oracle: the sum of log ||M_k xi|| along the run, in float64."""
-    problem = dict(dim=2, samples=2, noise_variance=noise_variance)
-    log10_distance, growth_rate = ours(2, 0.1, problem, num_steps=300, tail=40, mu=mu, eta=eta)
-    x, eps, error = reference.draws(jax.random.key(2), sinusoid(0.1), linear_regression(**problem), 300)
-    velocity, log_scale, start = np.zeros_like(error), 0.0, np.log(np.linalg.norm(error))
-    for x_k, eps_k in zip(x, eps, strict=True):
-        gradient = 2 * ((x_k @ error - eps_k * np.exp(-log_scale))[:, None] * x_k).mean(0)
-        velocity = mu * velocity - eta * gradient
-        error = error + velocity
-        size = np.linalg.norm(np.concatenate([error, velocity]))
-        error, velocity, log_scale = error / size, velocity / size, log_scale + np.log(size)
-    assert growth_rate == pytest.approx((log_scale - start) / 300, rel=1e-4, abs=1e-6)
-    assert np.isfinite(log10_distance)
+    axes = dict(mu=[0.0, 1.0], eta=[1e-6, 1.0, 30.0, 1e4, 1e12])
+    axes |= dict(noise_variance=noise_variances) if noise_variances else {}
+    cells = dict(zip(axes, np.array(list(itertools.product(*axes.values()))).T, strict=True))
+    mine, drawn = runs(dict(dim=2, samples=2), num_steps=300, tail=40, seed=2, f=0.1, **cells)
+    for (log10_distance, growth_rate), (x, eps, error), mu, eta in zip(
+        mine, drawn, cells["mu"], cells["eta"], strict=True
+    ):
+        velocity, log_scale, start = np.zeros_like(error), 0.0, np.log(np.linalg.norm(error))
+        for x_k, eps_k in zip(x, eps, strict=True):
+            gradient = 2 * ((x_k @ error - eps_k * np.exp(-log_scale))[:, None] * x_k).mean(0)
+            velocity = mu * velocity - eta * gradient
+            error = error + velocity
+            size = np.linalg.norm(np.concatenate([error, velocity]))
+            error, velocity, log_scale = error / size, velocity / size, log_scale + np.log(size)
+        assert growth_rate == pytest.approx((log_scale - start) / 300, rel=1e-4, abs=1e-6), (mu, eta)
+        assert np.isfinite(log10_distance), (mu, eta)
 
 
 def test_convergence_by_a_factor_of_fifty_a_step():
     """The best step size of plain SGD, many samples: 10^-1700 after 1,000 steps, whose blocks span 2^-120."""
     problem = dict(dim=1, samples=2000, bias=False)
-    log10_distance, growth_rate = ours(4, 0.0, problem, num_steps=1000, tail=25, mu=0.0, eta=0.5)
-    x, _, _ = reference.draws(jax.random.key(4), sinusoid(0.0), linear_regression(**problem), 1000)
-    factors = np.log(np.abs(1 - (x[:, :, 0] ** 2).mean(1)))
+    mine, drawn = runs(problem, num_steps=1000, tail=25, seed=[4], f=0.0, mu=0.0, eta=0.5)
+    log10_distance, growth_rate = mine[0]
+    factors = np.log(np.abs(1 - (drawn[0][0][:, :, 0] ** 2).mean(1)))
     assert growth_rate == pytest.approx(factors.mean(), rel=0.05)  # v is as large as the error was a step before
     assert -2000 < log10_distance < -1500
 
 
 def test_an_error_of_exactly_zero_is_finite():
     problem = dict(dim=1, samples=1, weight_variance=0.0)
-    log10_distance, growth_rate = ours(0, 0.1, problem, num_steps=50, tail=5, mu=0.9, eta=0.1)
+    mine, _ = runs(problem, num_steps=50, tail=50, seed=[0], f=0.1, mu=0.9, eta=0.1)
+    log10_distance, growth_rate = mine[0]
     assert -60 < log10_distance < -20
     assert np.isfinite(growth_rate)
 
 
 def test_growth_follows_the_theory_with_many_samples():
     """10,000 samples a step are nearly the expected gradient: the rate is that of the discrete monodromy matrix."""
-    problem = dict(dim=1, samples=10_000)
-    _, growth_rate = ours(0, 1 / 22, problem, num_steps=4400, tail=10, mu=0.99, eta=0.01)
-    rate = rj.theory.growth_rate(sinusoid(1 / 22), mu=0.99, eta=0.01, discrete=True)
-    assert growth_rate == pytest.approx(float(rate), rel=0.02)
+    settings = dict(problem=linear_regression(dim=1, samples=10_000), num_steps=4400, tail=4400)
+
+    @jax.jit
+    def rates(f, mu, eta):
+        run = rj.oscillate(jax.random.key(0), shift=sinusoid(f), mu=mu, eta=eta, **settings)
+        return run["growth_rate"], rj.theory.growth_rate(sinusoid(f), mu=mu, eta=eta, discrete=True)
+
+    measured, predicted = rates(1 / 22, 0.99, 0.01)
+    assert float(measured) == pytest.approx(float(predicted), rel=0.02)
 
 
 def test_draws_depend_on_the_seed_alone():
@@ -157,7 +171,7 @@ def test_draws_depend_on_the_seed_alone():
 
     def run(key, f, amplitude):
         shift, problem = sinusoid(f, amplitude=amplitude), linear_regression(**ONE_INPUT)
-        return rj.oscillate(key, shift=shift, problem=problem, mu=0.9, eta=0.01, num_steps=40, tail=20)["growth_rate"]
+        return rj.oscillate(key, shift=shift, problem=problem, mu=0.9, eta=0.01, num_steps=40, tail=40)["growth_rate"]
 
     still = jax.jit(jax.vmap(run, (None, 0, None)))(jax.random.key(7), jnp.array([0.0, 0.02, 0.3]), 0.0)
     assert len(np.unique(still)) == 1
