@@ -15,9 +15,13 @@ ETAS = (0.01, 0.005, 0.001)
 
 
 @functools.partial(jax.jit, static_argnames="discrete")
-def growth_rate(f, mu, eta, discrete=False):
-    """One program for all sinusoids."""
+def compiled_rate(f, mu, eta, discrete):
     return rj.theory.growth_rate(rj.shifts.sinusoid(f), mu=mu, eta=eta, discrete=discrete)
+
+
+def growth_rate(f, mu, eta, discrete=False):
+    """One program for all sinusoids: arguments of one dtype, where a plain number would be of a weak one."""
+    return compiled_rate(*(jnp.asarray(value, jnp.result_type(float)) for value in (f, mu, eta)), discrete=discrete)
 
 
 def log_rho(f, mu, eta):
@@ -42,12 +46,12 @@ def test_log_rho_against_scipy_in_float64(x64, eta):
         )
 
 
-@pytest.mark.parametrize("eta", ETAS)
-def test_log_rho_against_scipy_in_float32(eta):
-    for f in np.linspace(0.005, 0.05, 7):
-        for mu in (0.95, 0.966, 0.98, 0.999):
-            ours = float(log_rho(np.float32(f), np.float32(mu), np.float32(eta)))
-            assert ours == pytest.approx(reference.log_rho_of_ode(f, mu, eta), abs=1e-4), (f, mu)
+def test_log_rho_against_scipy_in_float32():
+    for eta in ETAS:
+        for f in np.linspace(0.005, 0.05, 7):
+            for mu in (0.95, 0.966, 0.98, 0.999):
+                ours = float(log_rho(np.float32(f), np.float32(mu), np.float32(eta)))
+                assert ours == pytest.approx(reference.log_rho_of_ode(f, mu, eta), abs=1e-4), (f, mu, eta)
 
 
 def test_float32_against_float64_on_the_whole_heatmap():
@@ -65,22 +69,26 @@ def test_float32_against_float64_on_the_whole_heatmap():
     assert error.max() < 1e-3
 
 
+@jax.jit
+def integrated(T, mu, num_steps):
+    """psi over one period of the sinusoid at eta = 0.01: one program for all numbers of steps."""
+    B = rj.theory.gradient_matrix(rj.shifts.sinusoid(1 / T))
+    return rj.theory.integrate(B, alpha=(1 - mu) / 0.1, duration=T * 0.1, num_steps=num_steps)
+
+
 def test_order_of_convergence_is_four(x64):
-    shift = rj.shifts.sinusoid(1 / 22)
-    exact = rj.theory.monodromy(shift, mu=0.97, eta=0.01, num_steps=4096)
-    errors = [
-        np.abs(rj.theory.monodromy(shift, mu=0.97, eta=0.01, num_steps=n) - exact).max() for n in (32, 64, 128, 256)
-    ]
+    exact = matrix(integrated(22.0, 0.97, 4096))
+    errors = [np.abs(matrix(integrated(22.0, 0.97, n)) - exact).max() for n in (32, 64, 128, 256)]
     orders = np.log2(np.array(errors[:-1]) / errors[1:])
     assert np.all(np.abs(orders - 4) < 0.2), orders
 
 
-@pytest.mark.parametrize(("T", "mu"), [(20, 0.95), (45, 0.99), (130, 0.9)])
-def test_liouville(x64, T, mu):
+def test_liouville(x64):
     """det psi(T) = exp(-n alpha T)."""
-    psi = rj.theory.monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=0.01)
-    expected = -2 * (1 - mu) * T  # alpha T in ODE time is (1 - mu) times the period in steps
-    assert float(jnp.linalg.slogdet(psi)[1]) == pytest.approx(expected, abs=1e-7)
+    monodromy = jax.jit(lambda T, mu: rj.theory.monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=0.01))
+    for T, mu in ((20.0, 0.95), (45.0, 0.99), (130.0, 0.9)):
+        expected = -2 * (1 - mu) * T  # alpha T in ODE time is (1 - mu) times the period in steps
+        assert float(np.linalg.slogdet(monodromy(T, mu))[1]) == pytest.approx(expected, abs=1e-7), (T, mu)
 
 
 def test_depends_on_alpha_and_omega_only(x64):
@@ -91,20 +99,26 @@ def test_depends_on_alpha_and_omega_only(x64):
 
 def test_half_period_symmetry(x64):
     """psi(T) = (S psi(T/2))^2, because half a period later the mean has changed its sign."""
-    shift, mu, eta, T = rj.shifts.sinusoid(1 / 22), 0.97, 0.01, 22
-    B = rj.theory.gradient_matrix(shift)
-    half = rj.theory.integrate(
-        lambda phase: B(phase / 2), alpha=jnp.array((1 - mu) / 0.1), duration=jnp.array(T / 2 * 0.1), num_steps=512
-    )
+    mu, eta, T = 0.97, 0.01, 22
+
+    @jax.jit
+    def half_and_whole(f):
+        shift = rj.shifts.sinusoid(f)
+        B = rj.theory.gradient_matrix(shift)
+        half = rj.theory.integrate(
+            lambda phase: B(phase / 2), alpha=jnp.array((1 - mu) / 0.1), duration=jnp.array(T / 2 * 0.1), num_steps=512
+        )
+        return half, rj.theory.monodromy(shift, mu=mu, eta=eta, num_steps=1024)
+
+    half, psi = half_and_whole(1 / T)
     S = np.diag([1, -1, 1, -1])
-    psi = rj.theory.monodromy(shift, mu=mu, eta=eta, num_steps=1024)
     assert np.allclose((S @ matrix(half)) @ (S @ matrix(half)), psi, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("mu", [0.9, 0.95, 0.99])
-def test_without_resonance_half_the_damping_decides(x64, mu):
-    assert float(growth_rate(1 / 33, mu, 0.01)) == pytest.approx(-(1 - mu) / 2, abs=1e-8)
-    assert float(growth_rate(1 / 33, mu, 0.01, discrete=True)) == pytest.approx(np.log(mu) / 2, abs=1e-10)
+def test_without_resonance_half_the_damping_decides(x64):
+    for mu in (0.9, 0.95, 0.99):
+        assert float(growth_rate(1 / 33, mu, 0.01)) == pytest.approx(-(1 - mu) / 2, abs=1e-8)
+        assert float(growth_rate(1 / 33, mu, 0.01, discrete=True)) == pytest.approx(np.log(mu) / 2, abs=1e-10)
 
 
 @jax.jit
@@ -129,35 +143,39 @@ def test_mathieu(x64, q, order):
     assert sign * np.trace(matrix(mathieu(np.mean(edges), q))) > 2  # inside the tongue
 
 
-@pytest.mark.parametrize(("T", "mu"), [(20, 0.95), (57, 0.99), (200, 0.8)])
-def test_square_wave_is_the_product_of_two_exponentials(x64, T, mu):
+def test_square_wave_is_the_product_of_two_exponentials(x64):
     """B is constant over each half of the period."""
     eta, norm, n = 0.01, 0.5, 3
-    psi = np.eye(2 * n)
-    for sign in (1, -1):
-        x = np.array([sign * norm, 0, 1])
-        B = 2 * (np.diag([0.25, 0.25, 0]) + np.outer(x, x))
-        A = np.block([[np.zeros((n, n)), np.eye(n)], [-B, -(1 - mu) / np.sqrt(eta) * np.eye(n)]])
-        psi = expm(A * T / 2 * np.sqrt(eta)) @ psi
-    ours = rj.theory.monodromy(rj.shifts.square_wave(T, dim=2, norm=norm), mu=mu, eta=eta, input_variance=0.25)
-    assert np.allclose(ours, psi, rtol=0, atol=1e-7 * np.abs(psi).max())
+
+    @jax.jit
+    def ours(T, mu):
+        return rj.theory.monodromy(rj.shifts.square_wave(T, dim=2, norm=norm), mu=mu, eta=eta, input_variance=0.25)
+
+    for T, mu in ((20.0, 0.95), (57.0, 0.99), (200.0, 0.8)):
+        psi = np.eye(2 * n)
+        for sign in (1, -1):
+            x = np.array([sign * norm, 0, 1])
+            B = 2 * (np.diag([0.25, 0.25, 0]) + np.outer(x, x))
+            A = np.block([[np.zeros((n, n)), np.eye(n)], [-B, -(1 - mu) / np.sqrt(eta) * np.eye(n)]])
+            psi = expm(A * T / 2 * np.sqrt(eta)) @ psi
+        assert np.allclose(ours(T, mu), psi, rtol=0, atol=1e-7 * np.abs(psi).max()), (T, mu)
 
 
-@pytest.mark.parametrize(("T", "mu", "eta"), [(20, 0.95, 0.01), (45, 0.999, 0.01), (60, 0.5, 0.005)])
-def test_discrete_monodromy_against_numpy(x64, T, mu, eta):
-    ours = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=eta)
-    theirs = reference.discrete_product(T, mu, eta)
-    assert np.allclose(ours, theirs, rtol=1e-11, atol=1e-12 * np.abs(theirs).max())
-    expected = np.log(np.abs(np.linalg.eigvals(theirs)).max())
-    assert float(log_spectral_radius(ours)) == pytest.approx(expected, abs=1e-10)
-    rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / T), mu=mu, eta=eta, discrete=True)
-    assert float(rate) == pytest.approx(expected / T, abs=1e-11)
+def test_discrete_monodromy_against_numpy(x64):
+    @jax.jit
+    def ours(T, mu, eta):
+        shift = rj.shifts.sinusoid(1 / T)
+        M = rj.theory.discrete_monodromy(shift, mu=mu, eta=eta)
+        return M, log_spectral_radius(M), rj.theory.growth_rate(shift, mu=mu, eta=eta, discrete=True)
 
-
-@pytest.mark.parametrize(("T", "mu"), [(20, 0.95), (31, 0.98), (45, 0.999)])
-def test_determinant_of_the_discrete_monodromy(x64, T, mu):
-    M = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=0.01)
-    assert float(jnp.linalg.det(M)) == pytest.approx(mu ** (2 * T), abs=1e-12)
+    for T, mu, eta in ((20, 0.95, 0.01), (31, 0.98, 0.01), (45, 0.999, 0.01), (60, 0.5, 0.005)):
+        M, log_radius, rate = ours(float(T), mu, eta)
+        theirs = reference.discrete_product(T, mu, eta)
+        assert np.allclose(M, theirs, rtol=1e-11, atol=1e-12 * np.abs(theirs).max())
+        expected = np.log(np.abs(np.linalg.eigvals(theirs)).max())
+        assert float(log_radius) == pytest.approx(expected, abs=1e-10)
+        assert float(rate) == pytest.approx(expected / T, abs=1e-11)
+        assert np.linalg.det(M) == pytest.approx(mu ** (2 * T), abs=1e-12)
 
 
 def test_continuous_is_the_limit_of_discrete(x64):
@@ -171,15 +189,12 @@ def test_continuous_is_the_limit_of_discrete(x64):
 
 
 @pytest.mark.parametrize("discrete", [False, True])
-@pytest.mark.parametrize("mu", [0.0, 0.5, 0.75, 0.9])
-def test_rate_at_zero_frequency_is_the_limit(x64, mu, discrete):
-    def rate(f):
-        return float(growth_rate(f, mu, 0.01, discrete=discrete))
-
-    limit = rate(0.0)
-    near, nearer = abs(rate(1 / 2000) - limit), abs(rate(1 / 8000) - limit)
-    assert nearer < 1e-3
-    assert nearer < max(0.5 * near, 1e-8)  # measured: it falls as T^-0.8 where a mode is overdamped, else it is 0
+def test_rate_at_zero_frequency_is_the_limit(x64, discrete):
+    for mu in (0.0, 0.5, 0.75, 0.9):
+        limit, near, nearer = (float(growth_rate(f, mu, 0.01, discrete=discrete)) for f in (0.0, 1 / 2000, 1 / 8000))
+        near, nearer = abs(near - limit), abs(nearer - limit)
+        assert nearer < 1e-3, mu
+        assert nearer < max(0.5 * near, 1e-8), mu  # it falls as T^-0.8 where a mode is overdamped, else it is 0
 
 
 @pytest.mark.parametrize(
@@ -209,45 +224,52 @@ def test_traced_period_that_is_not_whole_is_nan():
     assert np.isnan(rates).tolist() == [True, False, False]
 
 
-@pytest.mark.parametrize(
-    ("T", "mu", "settings", "amplitude"),
-    [
-        (40, 0.95, dict(input_variance=3000.0), 0.5),
-        (200, 0.95, dict(loss_factor=200.0), 0.5),
-        (40, 0.95, dict(loss_factor=1.0, input_variance=0.1), 0.5),
-        (30, 0.97, {}, 20.0),
-    ],
-)
-def test_stiff_and_soft_problems(x64, T, mu, settings, amplitude):
+def test_stiff_and_soft_problems(x64):
     """The number of RK4 steps follows the curvature."""
-    shift = rj.shifts.sinusoid(1 / T, amplitude=amplitude)
-    ours = float(rj.theory.growth_rate(shift, mu=mu, eta=0.01, **settings)) * T
-    variance, factor = settings.get("input_variance", 1.0), settings.get("loss_factor", 2.0)
-    exact = reference.log_rho_of_ode(1 / T, mu, 0.01, amplitude=amplitude, variance=variance, factor=factor)
-    assert ours == pytest.approx(exact, abs=2e-6)
+
+    @jax.jit
+    def ours(T, mu, variance, factor, amplitude):
+        shift = rj.shifts.sinusoid(1 / T, amplitude=amplitude)
+        return T * rj.theory.growth_rate(shift, mu=mu, eta=0.01, input_variance=variance, loss_factor=factor)
+
+    for T, mu, variance, factor, amplitude in (
+        (40.0, 0.95, 3000.0, 2.0, 0.5),
+        (200.0, 0.95, 1.0, 200.0, 0.5),
+        (40.0, 0.95, 0.1, 1.0, 0.5),
+        (30.0, 0.97, 1.0, 2.0, 20.0),
+    ):
+        exact = reference.log_rho_of_ode(1 / T, mu, 0.01, amplitude=amplitude, variance=variance, factor=factor)
+        assert float(ours(T, mu, variance, factor, amplitude)) == pytest.approx(exact, abs=2e-6), (T, variance, factor)
 
 
 def test_without_bias(x64):
     """One input and no bias: Hill's equation with B = 2 (1 + m^2), against a product of many short exponentials."""
     T, mu, eta, n = 30, 0.98, 0.01, 4000
+    m = 0.5 * np.sin(2 * np.pi * (np.arange(n) + 0.5) / n)
+    A = np.tile([[0, 1], [0, -(1 - mu) / np.sqrt(eta)]], (n, 1, 1))
+    A[:, 1, 0] = -2 * (1 + m * m)
+    A *= T * np.sqrt(eta) / n
+    term = exponentials = np.tile(np.eye(2), (n, 1, 1))
+    for order in range(1, 8):  # the series: entries of A are at most 2e-3
+        term = term @ A / order
+        exponentials = exponentials + term
     psi = np.eye(2)
-    for i in range(n):
-        m = 0.5 * np.sin(2 * np.pi * (i + 0.5) / n)
-        A = np.array([[0, 1], [-2 * (1 + m * m), -(1 - mu) / np.sqrt(eta)]])
-        psi = expm(A * T * np.sqrt(eta) / n) @ psi
-    ours = rj.theory.monodromy(rj.shifts.sinusoid(1 / T), mu=mu, eta=eta, bias=False)
+    for step in exponentials:
+        psi = step @ psi
+    ours = jax.jit(lambda f: rj.theory.monodromy(rj.shifts.sinusoid(f), mu=mu, eta=eta, bias=False))(1 / T)
     assert np.allclose(ours, psi, rtol=0, atol=1e-6)
 
 
 def test_long_strongly_damped_periods_stay_finite():
-    rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 2000), mu=0.75, eta=0.01)  # psi is of order 1e-84
+    rate = growth_rate(1 / 2000, 0.75, 0.01)  # psi is of order 1e-84
     assert float(rate) == pytest.approx(reference.log_rho_of_ode(1 / 2000, 0.75, 0.01) / 2000, abs=2e-5)
 
 
 def test_three_inputs_along_one_direction_are_one_input(x64):
     """Rotating the inputs changes nothing: a mean along (1, 1, 1)/sqrt(3) grows as one input of that amplitude does."""
-    one = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22), mu=0.99, eta=0.01)
-    three = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22, amplitude=[0.5 / np.sqrt(3)] * 3), mu=0.99, eta=0.01)
+    one = growth_rate(1 / 22, 0.99, 0.01)
+    shift = functools.partial(rj.shifts.sinusoid, amplitude=[0.5 / np.sqrt(3)] * 3)
+    three = jax.jit(lambda f: rj.theory.growth_rate(shift(f), mu=0.99, eta=0.01))(1 / 22)
     assert float(three) == pytest.approx(float(one), abs=1e-9)
 
 
