@@ -56,7 +56,7 @@ def peak(tree: Any) -> Array:
 
 
 def room(tree: Any, headroom: int) -> Array:
-    """Exponent by which a tree can be lifted until its largest number lies in [1, 2) * 2**headroom; 0 where all is 0."""
+    """Exponent that lifts a tree until its largest number lies in [1, 2) * 2**headroom; 0 where all is 0."""
     largest = peak(tree)
     return jnp.where(largest == 0, 0, headroom - exponent_of(largest))
 

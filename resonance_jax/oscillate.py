@@ -95,7 +95,7 @@ def oscillate(
         return tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
 
     def norm(error: tuple[Array, ...]) -> Array:
-        """||e|| inside a block: large enough that what its squares lose counts nothing in the sum, nor do they overflow."""
+        """||e|| in a block, which starts at 2^HEADROOM: what the squares of a small e lose is nothing to their sum."""
         return 2.0**HEADROOM * jnp.sqrt(sum(jnp.sum((2.0**-HEADROOM * e) ** 2) for e in error))
 
     def advance(run: _Run, num_blocks: int, length: int, measure: bool) -> _Run:

@@ -20,7 +20,7 @@ def switching(T=7):
 @functools.cache
 def started(noisy_test=False, test_samples=20_000):
     problem = rj.problems.mlp_regression(noisy_test=noisy_test, test_samples=test_samples)
-    return problem, *problem.init(KEY, switching(), ())
+    return problem, *jax.jit(lambda key: problem.init(key, switching(), ()))(KEY)
 
 
 def test_network_is_2_20_20_1_with_he_initialisation():
@@ -35,8 +35,14 @@ def test_network_is_2_20_20_1_with_he_initialisation():
 
 def test_loss_is_that_of_a_numpy_network(x64):
     problem = rj.problems.mlp_regression(loss_factor=1.0)
-    parameters, test = problem.init(KEY, switching(), ())
-    batch = problem.batch(problem.noise(KEY), jnp.array([0.3, -0.2]))
+
+    @jax.jit
+    def started_and_measured(key):
+        parameters, test = problem.init(key, switching(), ())
+        batch = problem.batch(problem.noise(key), jnp.array([0.3, -0.2]))
+        return parameters, test, batch, problem.loss(parameters, test, batch), problem.error(parameters, test)
+
+    parameters, test, batch, loss, error = started_and_measured(KEY)
 
     def squared_error(batch):
         x = np.asarray(batch.inputs)
@@ -47,17 +53,17 @@ def test_loss_is_that_of_a_numpy_network(x64):
             x = np.maximum(x, 0) if i < 2 else x
         return np.mean((x[:, 0] - target) ** 2)
 
-    assert float(problem.loss(parameters, test, batch)) == pytest.approx(squared_error(batch) / 2, rel=1e-12)
-    assert float(problem.error(parameters, test)) == pytest.approx(squared_error(test), rel=1e-12)
+    assert float(loss) == pytest.approx(squared_error(batch) / 2, rel=1e-12)
+    assert float(error) == pytest.approx(squared_error(test), rel=1e-12)
 
 
-@pytest.mark.parametrize("T", [0, 7])
-def test_test_set_follows_the_stationary_law(T):
+def test_test_set_follows_the_stationary_law():
     """x ~ N(0, (0.1 + 0.4) I): 40,000 entries, standard errors 0.35% of the scale and 0.7% of the variance."""
     problem = rj.problems.mlp_regression(test_samples=20_000)
-    _, test = problem.init(KEY, switching(T), ())
-    assert np.abs(np.mean(test.inputs, axis=0)).max() < 5 * np.sqrt(0.5 / 20_000)
-    assert np.cov(test.inputs.T) == pytest.approx(0.5 * np.eye(2), abs=5 * 0.5 * np.sqrt(2 / 20_000))
+    inputs = jax.jit(lambda key: [problem.init(key, switching(T), ())[1].inputs for T in (0, 7)])(KEY)
+    for each in inputs:
+        assert np.abs(np.mean(each, axis=0)).max() < 5 * np.sqrt(0.5 / 20_000)
+        assert np.cov(each.T) == pytest.approx(0.5 * np.eye(2), abs=5 * 0.5 * np.sqrt(2 / 20_000))
 
 
 def test_noise_of_the_test_set_is_a_switch():
@@ -66,7 +72,8 @@ def test_noise_of_the_test_set_is_a_switch():
     _, _, noisy = started(noisy_test=True)
     assert not np.any(clean.noise)
     assert np.var(noisy.noise) == pytest.approx(0.1, rel=0.05)
-    gap = float(problem.error(parameters, noisy)) - float(problem.error(parameters, clean))
+    error = jax.jit(problem.error)
+    gap = float(error(parameters, noisy)) - float(error(parameters, clean))
     assert gap == pytest.approx(0.1, abs=5 * (0.1 * np.sqrt(2) + 2 * np.sqrt(0.1)) / np.sqrt(20_000))
 
 
@@ -75,12 +82,18 @@ def test_training_lowers_the_loss_and_equals_a_plain_loop():
     problem = rj.problems.mlp_regression()
     optimizer, shift = optax.sgd(0.01, momentum=0.95), switching()
     common = dict(shift=shift, problem=problem, optimizer=optimizer, tail=10)
-    run = rj.train(jax.random.key(0), num_steps=300, **common)
+    run = jax.jit(lambda key: rj.train(key, num_steps=300, **common))(jax.random.key(0))
 
     weights_key, start_key, shift_key, noise_key = jax.random.split(jax.random.key(0), 4)
-    parameters, test = problem.init(weights_key, shift, shift.init(start_key))
-    state, losses = optimizer.init(parameters), [problem.error(parameters, test)]
-    means, _ = shift.means(shift_key, jnp.arange(300), ())
+
+    @jax.jit
+    def begin():
+        parameters, test = problem.init(weights_key, shift, shift.init(start_key))
+        means, _ = shift.means(shift_key, jnp.arange(300), ())
+        return parameters, optimizer.init(parameters), test, problem.error(parameters, test), means
+
+    parameters, state, test, loss, means = begin()
+    losses, means = [loss], np.asarray(means)
 
     @jax.jit
     def step(parameters, state, k, mean):
@@ -105,25 +118,30 @@ def test_any_module_and_target():
     problem = rj.problems.mlp_regression(dim=3, module=Cubic(), target=lambda x: (2 * x**3).sum(-1), noise_variance=0.0)
     shift = rj.shifts.switching(5, dim=3, variance=0.5)
     adam = optax.adam(0.05)
-    run = rj.train(KEY, shift=shift, problem=problem, optimizer=adam, num_steps=600, tail=20)
+    settings = dict(shift=shift, problem=problem, optimizer=adam, num_steps=600, tail=20)
+    run = jax.jit(lambda key: rj.train(key, **settings))(KEY)
     assert run["loss"] < 1e-3  # the target lies in the model
 
 
-@pytest.mark.parametrize("name", ["sinusoid", "square_wave", "ar2", "switching"])
-def test_stationary_law_is_the_law_of_the_means(name):
+def test_stationary_law_is_the_law_of_the_means():
     """Mean square of 4,000 stationary draws against that of a trajectory of 60,000 steps (many periods)."""
-    shift = dict(
+    shifts = dict(
         sinusoid=rj.shifts.sinusoid(0.03),
         square_wave=rj.shifts.square_wave(30, dim=2),
         ar2=rj.shifts.ar2(0.03),
         switching=rj.shifts.switching(3, dim=2, variance=0.4),
-    )[name]
-    state = shift.init(KEY)
-    drawn = jax.vmap(lambda key: shift.stationary(key, state))(jax.random.split(KEY, 4000))
-    visited, _ = shift.means(KEY, jnp.arange(60_000), state)
-    assert drawn.shape[1:] == visited.shape[1:]
-    assert float(np.mean(drawn**2)) == pytest.approx(float(np.mean(visited**2)), rel=0.15)
-    assert np.abs(np.mean(drawn)) < 0.05
+    )
+
+    def drawn_and_visited(shift, key):
+        state = shift.init(key)
+        drawn = jax.vmap(lambda key: shift.stationary(key, state))(jax.random.split(key, 4000))
+        return drawn, shift.means(key, jnp.arange(60_000), state)[0]
+
+    results = jax.jit(lambda key: {name: drawn_and_visited(shift, key) for name, shift in shifts.items()})(KEY)
+    for name, (drawn, visited) in jax.device_get(results).items():
+        assert drawn.shape[1:] == visited.shape[1:], name
+        assert np.mean(drawn**2) == pytest.approx(np.mean(visited**2), rel=0.15), name
+        assert np.abs(np.mean(drawn)) < 0.05, name
 
 
 @pytest.mark.parametrize(

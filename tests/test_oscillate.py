@@ -121,9 +121,10 @@ def test_finite_for_every_step_size(noise_variances):
     axes |= dict(noise_variance=noise_variances) if noise_variances else {}
     cells = dict(zip(axes, np.array(list(itertools.product(*axes.values()))).T, strict=True))
     mine, drawn = runs(dict(dim=2, samples=2), num_steps=300, tail=40, seed=2, f=0.1, **cells)
-    for (log10_distance, growth_rate), (x, eps, error), mu, eta in zip(
+    for (log10_distance, growth_rate), (x, eps, first), mu, eta in zip(
         mine, drawn, cells["mu"], cells["eta"], strict=True
     ):
+        error = first
         velocity, log_scale, start = np.zeros_like(error), 0.0, np.log(np.linalg.norm(error))
         for x_k, eps_k in zip(x, eps, strict=True):
             gradient = 2 * ((x_k @ error - eps_k * np.exp(-log_scale))[:, None] * x_k).mean(0)

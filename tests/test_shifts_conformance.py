@@ -1,5 +1,7 @@
 """What every shift must do, one suite for all."""
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,89 +27,99 @@ BASELINES = {
 }
 
 
-def trajectory(shift, seed=0, num_steps=300, blocks=None):
-    """The means of the first steps, asked for in blocks of the given lengths."""
-    start_key, key = jax.random.split(jax.random.key(seed))
-    state, k, parts = shift.init(start_key), 0, []
-    for length in blocks or (num_steps,):
-        part, state = shift.means(key, jnp.arange(k, k + length, dtype=jnp.int32), state)
-        parts.append(np.asarray(part))
-        k += length
-    return np.concatenate(parts)
+def compiled(make, blocks):
+    """Of a seed, the means of the first steps, asked for in blocks of the given lengths."""
+
+    def run(seed):
+        shift = make()
+        start_key, key = jax.random.split(jax.random.key(seed))
+        state, k, parts = shift.init(start_key), 0, []
+        for length in blocks:
+            part, state = shift.means(key, jnp.arange(k, k + length, dtype=jnp.int32), state)
+            parts.append(part)
+            k += length
+        return jnp.concatenate(parts)
+
+    return jax.jit(run)
+
+
+def trajectory(make, num_steps):
+    return np.asarray(compiled(make, (num_steps,))(0))
 
 
 @pytest.mark.parametrize("name", SHIFTS)
-def test_shapes_and_reproducibility(name):
+def test_shapes_reproducibility_and_blocks(name):
     make, dim = SHIFTS[name]
-    means = trajectory(make())
+    run, in_blocks = compiled(make, (300,)), compiled(make, (1, 24, 150, 125))
+    means = np.asarray(run(0))
     assert means.shape == (300, dim)
     assert means.dtype == np.float32
     assert np.isfinite(means).all()
-    assert np.array_equal(means, trajectory(make()))
+    assert np.array_equal(means, run(0))
     if "sinusoid" not in name:
-        assert not np.array_equal(means, trajectory(make(), seed=1))
-
-
-@pytest.mark.parametrize("name", SHIFTS)
-def test_blocks_do_not_matter(name):
-    make, _ = SHIFTS[name]
-    assert np.allclose(trajectory(make()), trajectory(make(), blocks=(1, 24, 150, 125)), rtol=0, atol=1e-6)
+        assert not np.array_equal(means, run(1))
+    assert np.allclose(means, in_blocks(0), rtol=0, atol=1e-6)
 
 
 def test_parameters_may_be_traced():
     """Every parameter as an argument of a compiled function gives what its value gives."""
-    start_key, key = jax.random.split(jax.random.key(0))
-
-    def first(shift):
-        return shift.means(key, jnp.arange(40, dtype=jnp.int32), shift.init(start_key))[0]
-
-    for make in (
+    makes = (
         lambda value: rj.shifts.sinusoid(value / 10, amplitude=value),
         lambda value: rj.shifts.ar2(value / 10, variance=value, noise_variance=value / 100),
         lambda value: rj.shifts.square_wave(40 * value, dim=2, norm=value),
         lambda value: rj.shifts.switching(40 * value, dim=2, variance=value),
-    ):
-        value = jnp.float32(0.375)
-        assert np.allclose(jax.jit(lambda value, make=make: first(make(value)))(value), first(make(value)), atol=1e-6)
+    )
+
+    def first(value):
+        start_key, key = jax.random.split(jax.random.key(0))
+        shifts = [make(value) for make in makes]
+        return [shift.means(key, jnp.arange(40, dtype=jnp.int32), shift.init(start_key))[0] for shift in shifts]
+
+    value = np.float32(0.375)
+    for traced, plain in zip(jax.jit(first)(value), jax.jit(lambda: first(value))(), strict=True):
+        assert np.allclose(traced, plain, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", BASELINES)
 def test_baseline_is_iid(name):
-    shift = BASELINES[name]()
-    assert np.array_equal(trajectory(shift), np.zeros_like(trajectory(shift)))
-    assert float(np.asarray(shift.spread)) == pytest.approx(0.4 if name == "switching" else 0)
+    assert not trajectory(BASELINES[name], 300).any()
+    assert float(np.asarray(BASELINES[name]().spread)) == pytest.approx(0.4 if name == "switching" else 0)
 
 
-@pytest.mark.parametrize("f", [0.0005, 0.01, 0.03, 0.05, 0.2])
-def test_ar2_coefficients(x64, f):
+def test_ar2_coefficients(x64):
     """The two defining equations: stationary variance 0.1 for noise 1e-5, and the peak of the spectrum at f."""
     from resonance_jax.shifts.ar2 import coefficients
 
-    phi_1, phi_2, decorrelation = (float(c) for c in coefficients(jnp.array(f), jnp.array(1e4)))
-    variance = 1e-5 * (1 - phi_2) / ((1 + phi_2) * ((1 - phi_2) ** 2 - phi_1**2))
-    assert variance == pytest.approx(0.1, rel=1e-10)
-    assert phi_1 == pytest.approx(4 * phi_2 / (phi_2 - 1) * np.cos(2 * np.pi * f), rel=1e-12)
-    assert decorrelation == pytest.approx(1 - (phi_1 / (1 - phi_2)) ** 2, rel=1e-10)
-    omega = 2 * np.pi * (f + np.array([-1e-5, 0, 1e-5]))
-    spectrum = 1 / np.abs(1 - phi_1 * np.exp(-1j * omega) - phi_2 * np.exp(-2j * omega)) ** 2
-    assert spectrum[1] > max(spectrum[0], spectrum[2])
-    assert np.abs(np.roots([1, -phi_1, -phi_2])).max() < 1
+    compiled_coefficients = jax.jit(coefficients)
+    for f in (0.0005, 0.01, 0.03, 0.05, 0.2):
+        phi_1, phi_2, decorrelation = (float(c) for c in compiled_coefficients(np.array(f), np.array(1e4)))
+        variance = 1e-5 * (1 - phi_2) / ((1 + phi_2) * ((1 - phi_2) ** 2 - phi_1**2))
+        assert variance == pytest.approx(0.1, rel=1e-10)
+        assert phi_1 == pytest.approx(4 * phi_2 / (phi_2 - 1) * np.cos(2 * np.pi * f), rel=1e-12)
+        assert decorrelation == pytest.approx(1 - (phi_1 / (1 - phi_2)) ** 2, rel=1e-10)
+        omega = 2 * np.pi * (f + np.array([-1e-5, 0, 1e-5]))
+        spectrum = 1 / np.abs(1 - phi_1 * np.exp(-1j * omega) - phi_2 * np.exp(-2j * omega)) ** 2
+        assert spectrum[1] > max(spectrum[0], spectrum[2])
+        assert np.abs(np.roots([1, -phi_1, -phi_2])).max() < 1
 
 
-@pytest.mark.parametrize("f", [0.002, 0.02, 0.05])
-def test_ar2_is_stationary_from_the_start(f):
+def first_means(f, num_runs, num_steps, **settings):
+    """Of independent runs of the AR(2) mean, (runs, steps)."""
+    shift = rj.shifts.ar2(f, **settings)
+    keys = jax.random.split(jax.random.key(3), (num_runs, 2))
+    return jax.vmap(lambda key: shift.means(key[0], jnp.arange(num_steps), shift.init(key[1]))[0][:, 0])(keys)
+
+
+def test_ar2_is_stationary_from_the_start():
     """200,000 runs: the variance has a standard error of 0.32%, so 2% is a false alarm of probability below 1e-9."""
-    shift = rj.shifts.ar2(f)
-    keys = jax.random.split(jax.random.key(3), (200_000, 2))
-    means = jax.jit(jax.vmap(lambda key: shift.means(key[0], jnp.arange(40), shift.init(key[1]))[0][:, 0]))(keys)
-    assert np.allclose(np.var(np.asarray(means)[:, [0, 1, 2, 39]], axis=0), 0.1, rtol=0.02)
+    means = jax.jit(lambda f: first_means(f, 200_000, 40)[:, np.array([0, 1, 2, 39])])
+    for f in (0.002, 0.02, 0.05):
+        assert np.allclose(np.var(np.asarray(means(f)), axis=0), 0.1, rtol=0.02), f
 
 
 def test_ar2_drawn_independently_starts_with_a_transient():
-    shift = rj.shifts.ar2(0.002, joint_start=False)
-    keys = jax.random.split(jax.random.key(3), (2000, 2))
-    means = jax.jit(jax.vmap(lambda key: shift.means(key[0], jnp.arange(100), shift.init(key[1]))[0][:, 0]))(keys)
-    assert np.var(means, axis=0).max() > 3
+    means = jax.jit(lambda f: first_means(f, 2000, 100, joint_start=False))(0.002)
+    assert np.var(np.asarray(means), axis=0).max() > 3
 
 
 @pytest.mark.parametrize(
@@ -115,13 +127,13 @@ def test_ar2_drawn_independently_starts_with_a_transient():
     [(rj.shifts.sinusoid, 0.03), (rj.shifts.ar2, 0.03), (lambda f: rj.shifts.square_wave(1 / f, dim=1), 0.025)],
 )
 def test_spectrum_peaks_at_the_frequency(make, f):
-    frequencies, density = welch(trajectory(make(f), num_steps=40_000)[:, 0], nperseg=2000)
+    frequencies, density = welch(trajectory(lambda: make(f), 40_000)[:, 0], nperseg=2000)
     assert frequencies[density.argmax()] == pytest.approx(f, abs=0.002)
 
 
 def test_square_wave_has_the_norm_and_the_period():
     for norm in (0.5, 1.0):
-        means = trajectory(rj.shifts.square_wave(30, dim=5, norm=norm), num_steps=90)
+        means = trajectory(functools.partial(rj.shifts.square_wave, 30, dim=5, norm=norm), 90)
         assert np.allclose(np.linalg.norm(means, axis=1), norm, rtol=1e-6)
         assert np.array_equal(means[:15], np.repeat(means[:1], 15, axis=0))
         assert np.array_equal(means[15:30], -means[:15])
@@ -129,14 +141,14 @@ def test_square_wave_has_the_norm_and_the_period():
 
 
 def test_switching_holds_each_mean_for_T_steps():
-    means = trajectory(rj.shifts.switching(7, dim=2, variance=0.4), num_steps=70).reshape(10, 7, 2)
+    means = trajectory(lambda: rj.shifts.switching(7, dim=2, variance=0.4), 70).reshape(10, 7, 2)
     assert np.array_equal(means, np.repeat(means[:, :1], 7, axis=1))
     assert len(np.unique(means[:, 0, 0])) == 10
 
 
 def test_switching_variance():
     """50,000 independent means of 2 entries: standard error 0.45%, false alarm at 2.5% below 1e-7."""
-    means = trajectory(rj.shifts.switching(1, dim=2, variance=0.4), num_steps=50_000)
+    means = trajectory(lambda: rj.shifts.switching(1, dim=2, variance=0.4), 50_000)
     assert means.var() == pytest.approx(0.4, rel=0.025)
     assert np.abs(np.corrcoef(means[:-1, 0], means[1:, 0])[0, 1]) < 5 / np.sqrt(50_000)
 
@@ -146,19 +158,25 @@ def test_a_new_mean_for_every_sample_adds_its_variance_to_the_inputs():
     problem = rj.problems.linear_regression(dim=1, samples=20, input_variance=0.25)
     shift = rj.shifts.switching(0, dim=1, variance=0.4)
     keys = jax.random.split(jax.random.key(0), 5000)
-    x, _ = jax.vmap(lambda key: problem.batch(problem.noise(key), jnp.zeros(1), shift.spread))(keys)
+    x, _ = jax.jit(jax.vmap(lambda key: problem.batch(problem.noise(key), jnp.zeros(1), shift.spread)))(keys)
     assert np.var(x[:, :, 0]) == pytest.approx(0.65, rel=0.025)
 
 
-@pytest.mark.parametrize("name", ["ar2", "square_wave", "switching"])
-def test_oscillate_follows_the_numpy_loop(x64, name):
+@pytest.mark.parametrize(("name", "tail"), [("ar2", 40), ("square_wave", 400), ("switching", 400)])
+def test_oscillate_follows_the_numpy_loop(x64, name, tail):
+    """The AR(2) mean, the one with a memory, in two phases."""
     from tests import reference
 
     make, dim = SHIFTS[name]
-    shift, problem = make(), rj.problems.linear_regression(dim=dim, samples=3, input_variance=0.25)
-    key = jax.random.key(4)
-    run = rj.oscillate(key, shift=shift, problem=problem, mu=0.95, eta=0.02, num_steps=400, tail=40)
-    theirs = reference.sgdm(*reference.draws(key, shift, problem, 400), mu=0.95, eta=0.02, tail=40)
+
+    @jax.jit
+    def run_and_draws(key):
+        parts = dict(shift=make(), problem=rj.problems.linear_regression(dim=dim, samples=3, input_variance=0.25))
+        run = rj.oscillate(key, mu=0.95, eta=0.02, num_steps=400, tail=tail, **parts)
+        return run, reference.traced_draws(key, num_steps=400, **parts)
+
+    run, drawn = run_and_draws(jax.random.key(4))
+    theirs = reference.sgdm(*(np.asarray(each) for each in drawn), mu=0.95, eta=0.02, tail=tail)
     assert (float(run["log10_distance"]), float(run["growth_rate"])) == pytest.approx(theirs, abs=1e-9)
 
 

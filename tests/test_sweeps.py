@@ -17,7 +17,7 @@ import xarray as xr
 import resonance_jax as rj
 import sweeps
 from resonance_jax.axes import working_dtype
-from sweeps import _report, _response, exp6_mlp
+from sweeps import _heatmap, _report, _response, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
 from sweeps._claims import SCALES, Claim, table
 from sweeps._run import in_order
@@ -27,8 +27,11 @@ NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_tiny(name, monkeypatch):
-    monkeypatch.setattr(exp6_mlp, "NUM_STEPS", 400)  # of 20,000
-    monkeypatch.setattr(exp6_mlp, "TAIL", 40)
+    """Fewer steps, all of them in the mean: a run of one phase, half the program to compile."""
+    for shared, steps in ((_heatmap, 1000), (_response, 1000), (exp6_mlp, 400)):
+        monkeypatch.setattr(shared, "NUM_STEPS", steps)
+        monkeypatch.setattr(shared, "TAIL", steps)
+    monkeypatch.setattr(exp5_adam, "TAIL", 1000)
     module = importlib.import_module(f"sweeps.{name}")
     with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
         data = rj.sweep(module.point, module.axes("tiny"))

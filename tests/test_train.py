@@ -20,8 +20,13 @@ def settings(T=12, **problem):
 def test_sgd_of_optax_is_oscillate(x64, reduction):
     """Two programs, autodiff on samples and the linear recursion on moments, and one run."""
     key, common = jax.random.key(3), settings(reduction=reduction) | dict(tail=60 if reduction == "mean" else 400)
-    trained = rj.train(key, optimizer=optax.sgd(0.01, momentum=0.9), **common)
-    oscillated = rj.oscillate(key, mu=0.9, eta=0.01, **common)
+
+    @jax.jit
+    def both(key):
+        trained = rj.train(key, optimizer=optax.sgd(0.01, momentum=0.9), **common)
+        return trained, rj.oscillate(key, mu=0.9, eta=0.01, **common)
+
+    trained, oscillated = both(key)
     assert np.log10(trained["distance"]) == pytest.approx(float(oscillated["log10_distance"]), abs=1e-9)
     assert trained["diverged_at"] == -1
 
@@ -47,7 +52,7 @@ def test_hyperparameters_of_any_optimizer_are_axes():
     data = rj.sweep(point, axes)
     assert set(data) == {"distance", "diverged_at"}
     chosen = dict(seed=1, eta=0.02, decay=5.0, T=9)
-    assert float(data.distance.sel(chosen)) == pytest.approx(float(point(**chosen)["distance"]), rel=1e-4)
+    assert float(data.distance.sel(chosen)) == pytest.approx(float(jax.jit(point)(**chosen)["distance"]), rel=1e-4)
     assert float(data.distance.sel(decay=5.0).mean()) > float(data.distance.sel(decay=0.0).mean())
 
 
@@ -71,14 +76,8 @@ def test_divergence_is_recorded_and_poisons_nothing():
 def test_diverged_at_is_the_step_of_the_loop():
     """One weight, no noise: e_k = (1 - 2 eta)^k e_0 leaves the range of float32 at a step that is known."""
     problem = rj.problems.linear_regression(dim=1, samples=1, input_variance=0.0)
-    run = rj.train(
-        jax.random.key(0),
-        shift=rj.shifts.sinusoid(0.0),
-        problem=problem,
-        optimizer=optax.sgd(50.0),
-        num_steps=100,
-        tail=1,
-    )
+    settings = dict(shift=rj.shifts.sinusoid(0.0), problem=problem, optimizer=optax.sgd(50.0), num_steps=100, tail=1)
+    run = jax.jit(lambda key: rj.train(key, **settings))(jax.random.key(0))
     theta_star, theta_0 = problem.weights(jax.random.split(jax.random.key(0), 4)[0])
     e, k = np.float32(theta_0[1] - theta_star[1]), 0
     with np.errstate(over="ignore"):

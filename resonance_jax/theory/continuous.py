@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -147,6 +148,6 @@ def monodromy(
 
 
 def _finite(period: Array | None) -> Any:
-    if checks.is_concrete(period) and not jnp.isfinite(jnp.asarray(period)):
+    if checks.is_concrete(period) and not np.isfinite(np.asarray(period)):
         raise ValueError("a mean that stands still has no period, got f = 0; ask growth_rate for its limit instead")
     return period
