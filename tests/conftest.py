@@ -1,5 +1,6 @@
 """Strict JAX for every test: no silent promotion of dtypes or ranks. Warnings are errors (pyproject.toml)."""
 
+import gc
 import os
 
 # Compiling is most of what the tests do: a lower level of LLVM's optimisation halves it. Results do not depend on it.
@@ -13,6 +14,7 @@ jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 matplotlib.use("Agg")
+gc.set_threshold(100_000)  # tracing makes many small objects that stay: Python would look through them all the time
 
 
 @pytest.fixture
