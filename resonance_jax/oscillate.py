@@ -94,10 +94,6 @@ def oscillate(
     def move(error: tuple[Array, ...], velocity: tuple[Array, ...], shrink: Array) -> tuple[Array, ...]:
         return tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
 
-    def norm(error: tuple[Array, ...]) -> Array:
-        """||e|| in a block, which starts at 2^HEADROOM: what the squares of a small e lose is nothing to their sum."""
-        return 2.0**HEADROOM * jnp.sqrt(sum(jnp.sum((2.0**-HEADROOM * e) ** 2) for e in error))
-
     def advance(run: _Run, num_blocks: int, length: int, measure: bool) -> _Run:
         """Blocks of `length` steps, from one rescaling to the next; what they need is prepared for all of them."""
 
@@ -135,15 +131,13 @@ def oscillate(
     ) -> tuple[Scaled, Array, Scaled]:
         """`length` steps from one rescaling to the next."""
         curvature, b, size_of_b, growth, shrink = block
-        lift = room - growth
-        if b is None:
-            lift = jnp.clip(lift, -100, 100)  # one power of two; the rest is left to the next block
-            error, velocity = jax.tree.map(lambda x: logscale.power_of_two(lift, dtype) * x, phase_space.mantissa)
-        else:
+        if b is not None:
             largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
-            lift = jnp.minimum(lift, phase_space.exponent - (largest_kick - HEADROOM + growth))
-            error, velocity = logscale.shift_by(phase_space.mantissa, lift)
-        exponent = phase_space.exponent - lift
+            room = jnp.minimum(room, phase_space.exponent - largest_kick + HEADROOM)
+        half = (room - growth) >> 1  # one power of two does not reach from the smallest to the largest number
+        lift = logscale.power_of_two(half, dtype)
+        error, velocity = jax.tree.map(lambda x: x * lift * lift, phase_space.mantissa)
+        exponent = phase_space.exponent - 2 * half
         kick_scale = logscale.power_of_two(size_of_b - exponent, dtype)
 
         def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
@@ -159,8 +153,14 @@ def oscillate(
                 kick_scale = shrink * kick_scale
             velocity = tuple((shrink * mu) * v - (shrink * eta) * g for v, g in zip(velocity, gradient, strict=True))
             if measure:
-                sum_of_norms = shrink * sum_of_norms + norm(move(error, velocity, shrink))
+                squares = sum(jnp.sum((unit * e) ** 2) for e in move(error, velocity, shrink))
+                sum_of_norms = shrink * sum_of_norms + jnp.where(squares > least, jnp.sqrt(squares), 0)
             return (error, velocity, sum_of_norms, kick_scale), None
+
+        # Distances are summed in units of 2^HEADROOM, where a block starts; those far below the rounding of the sum are
+        # left out. A growth is never below 0; written as a constant, the unit would be squared by XLA, and vanish.
+        unit = logscale.power_of_two(jnp.minimum(growth, 0) - HEADROOM, dtype)
+        least = float(jnp.finfo(dtype).eps) ** 4
 
         # Inside the block the error is one division behind the velocity, and catches up when it moves.
         error = tuple(logscale.power_of_two(growth, dtype) * e for e in error)
@@ -168,7 +168,7 @@ def oscillate(
         (error, velocity, sum_of_norms, _), _ = jax.lax.scan(step, state, (curvature, b))
         error = tuple(shrink * e for e in error)
         exponent = exponent + length * growth
-        total = logscale.add(total, Scaled(sum_of_norms, exponent)) if measure else total
+        total = logscale.add(total, Scaled(sum_of_norms, exponent + HEADROOM)) if measure else total
         return Scaled((error, velocity), exponent), logscale.room((error, velocity), HEADROOM), total
 
     theta_star, theta_0 = problem.weights(weights_key)

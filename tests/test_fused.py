@@ -189,11 +189,11 @@ def test_the_engine_inside_kernels(point, values):
         return jax.jit(function)(jnp.arange(2, dtype=jnp.int32), jnp.array([0.9, 0.95, 0.99]))
 
     on_cpu = run()
-    mlir.register_lowering(forms._fused, mlir.lower_fun(in_kernel, multiple_results=True))
+    mlir.register_lowering(forms._fused, mlir.lower_fun(in_kernel, multiple_results=True), platform="cpu")
     try:
         inside = run()
     finally:
-        mlir.register_lowering(forms._fused, mlir.lower_fun(plain, multiple_results=True))
+        mlir.register_lowering(forms._fused, mlir.lower_fun(forms.tiled, multiple_results=True), platform="cpu")
     assert set(found) == {values}
     for ours, theirs in zip(inside, on_cpu, strict=True):
         assert np.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
