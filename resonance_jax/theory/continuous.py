@@ -22,6 +22,7 @@ from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
 
 BLOCK = 16  # RK4 steps between two rescalings
+TOGETHER = range(16, 0, -1)  # blocks in one kernel of a GPU: the most that divide their number
 MOST_STEPS = 2.0**20  # per period
 
 
@@ -41,6 +42,7 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
     dtype = duration.dtype
     n = jax.eval_shape(B, duration).shape[0]
     num_blocks = -(-num_steps // BLOCK)
+    together = next(n for n in TOGETHER if num_blocks % n == 0) if isinstance(num_blocks, int) else 1
     d_phase = 1 / jnp.asarray(num_blocks * BLOCK, dtype)
     h = duration * d_phase
     inside = float(jnp.finfo(dtype).eps) ** 0.5  # a jump of B between two steps, as of a square wave, is outside both
@@ -61,17 +63,23 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
         k4 = derivative(end, along(k3, h))
         return jax.tree.map(lambda y, a, b, c, d: y + h / 6 * (a + 2 * (b + c) + d), psi, k1, k2, k3, k4), None
 
-    @fused
-    def steps(psi: Scaled, B: Array) -> Scaled:
-        return logscale.normalize(Scaled(jax.lax.scan(rk4, psi.mantissa, B)[0], psi.exponent))
+    def block(psi: Scaled, B: Array) -> tuple[Scaled, None]:
+        return logscale.normalize(Scaled(jax.lax.scan(rk4, psi.mantissa, B)[0], psi.exponent)), None
 
-    def block(j: Array, psi: Scaled) -> Scaled:
-        i = (j * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)).astype(dtype)
+    @fused
+    def blocks(psi: Scaled, B: Array) -> Scaled:
+        return jax.lax.scan(block, psi, B)[0]
+
+    def advance(j: Array, psi: Scaled) -> Scaled:
+        """The next blocks, with B at the begin, the middle and the end of their steps."""
+        i = (j * together * BLOCK + jnp.arange(together * BLOCK, dtype=jnp.int32)).astype(dtype)
         phases = jnp.stack([d_phase * (i + part) for part in (inside, 0.5, 1 - inside)], axis=1)
-        return steps(psi, jax.vmap(jax.vmap(B))(phases))
+        B_of = jax.vmap(jax.vmap(B))(phases)
+        return blocks(psi, B_of.reshape(together, BLOCK, *B_of.shape[1:]))
 
     identity = entrywise.matrix(jnp.eye(2 * n, dtype=dtype))
-    psi = jax.lax.fori_loop(0, num_blocks, block, Scaled((identity[:n], identity[n:]), jnp.int32(0)))
+    start = Scaled((identity[:n], identity[n:]), jnp.int32(0))
+    psi = jax.lax.fori_loop(0, num_blocks // together, advance, start)
     return Scaled(psi.mantissa[0] + psi.mantissa[1], psi.exponent)
 
 
@@ -80,8 +88,10 @@ def flow(B: GradientMatrix, period: Array, mu: Array, eta: Array, num_steps: int
     if num_steps is not None:
         checks.at_least_one("num_steps", num_steps, "leave it out to have it chosen")
     alpha = (1 - mu) / jnp.sqrt(eta)
-    duration = jnp.where(too_long(B, period, eta), jnp.nan, period * jnp.sqrt(eta))
-    return integrate(B, alpha=alpha, duration=duration, num_steps=num_steps or enough_steps(B, period, eta))
+    endless = too_long(B, period, eta)
+    duration = jnp.where(endless, jnp.nan, period * jnp.sqrt(eta))
+    num_steps_of = num_steps or jnp.where(endless, BLOCK, enough_steps(B, period, eta))
+    return integrate(B, alpha=alpha, duration=duration, num_steps=num_steps_of)
 
 
 def enough_steps(B: GradientMatrix, period: Array, eta: Array) -> Array:
