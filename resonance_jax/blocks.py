@@ -11,7 +11,7 @@ from resonance_jax import checks
 from resonance_jax.shifts.base import Shift
 
 State = TypeVar("State")
-BLOCKS = range(20, 9, -1)  # steps of a block: the most that divide the run
+BLOCKS = range(25, 9, -1)  # steps of a block: the most that divide the run
 GROUPS = range(25, 0, -1)  # blocks that are drawn together: the most that divide their number
 
 

@@ -16,7 +16,7 @@ from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
 ENTRYWISE = 3  # up to so many weights the state is one scalar per weight, and B is formed once for all mu
-HEADROOM = 80  # 20 steps start at 2^80 and reach 2^120 at most; below there is room to fall by 2^-10 a step
+HEADROOM = 75  # 25 steps start at 2^75 and reach 2^125 at most; below there is room to fall by 2^-8 a step
 
 
 class _Block(NamedTuple):
