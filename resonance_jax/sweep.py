@@ -89,12 +89,18 @@ def sweep(
 
         bar.say("running")
         begin = time.perf_counter()
-        data = _run(program, list(values.values()), shape, cell, bar)
+        whole = program.executable(*values.values()) if program.box == shape else None
+        labels = xr.Dataset(coords=coordinates).coords  # made while the device works
+        if whole is None:
+            data = _run(program, list(values.values()), shape, cell, bar)
+        else:
+            data = jax.device_get(whole)
+            bar.advance(math.prod(shape))
         seconds = time.perf_counter() - begin
 
     return xr.Dataset(
-        {name: ((*axes, *dims[name]), data[name]) for name in cell.outputs},
-        coords=coordinates,
+        {name: ((*axes, *dims[name]), output) for name, output in zip(cell.outputs, data, strict=True)},
+        coords=labels,
         attrs={
             "point": f"{getattr(point, '__module__', '')}.{getattr(point, '__qualname__', repr(point))}",
             "resonance_jax": __version__,
@@ -266,13 +272,9 @@ def _compile(cell: _Cell, box: tuple[int, ...], devices: tuple[Device, ...]) -> 
 
 def _run(
     program: _Program, values: list[np.ndarray], shape: tuple[int, ...], cell: _Cell, bar: Bar
-) -> dict[str, np.ndarray]:
+) -> list[np.ndarray]:
     """Run chunk after chunk and put each into its place."""
-    if program.box == shape:
-        outputs = jax.device_get(program.executable(*values))
-        bar.advance(math.prod(shape))
-        return dict(zip(cell.outputs, outputs, strict=True))
-    data = {name: np.empty(shape + out.shape, out.dtype) for name, out in cell.outputs.items()}
+    data = [np.empty(shape + out.shape, out.dtype) for out in cell.outputs.values()]
     corners = list(itertools.product(*(range(0, n, b) for n, b in zip(shape, program.box, strict=True))))
     for corner in corners:
         place = tuple(slice(c, min(c + b, n)) for c, b, n in zip(corner, program.box, shape, strict=True))
@@ -282,7 +284,7 @@ def _run(
             for value, s, side, b in zip(values, place, sides, program.box, strict=True)
         ]
         outputs = jax.device_get(program.executable(*padded))
-        for name, output in zip(cell.outputs, outputs, strict=True):
-            data[name][place] = output[tuple(slice(side) for side in sides)]
+        for whole, output in zip(data, outputs, strict=True):
+            whole[place] = output[tuple(slice(side) for side in sides)]
         bar.advance(math.prod(sides))
     return data
