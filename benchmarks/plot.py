@@ -70,17 +70,20 @@ def forms(results: list[Result]) -> Figure:
 
 
 def _dots(ax: Axes, workload: str, names: list[str], timings: list[list[dict[str, Any]]]) -> None:
-    """One dot per machine and form, its time beside it."""
-    for index, machine in enumerate(timings):
-        seconds = {timing["form"]: timing["seconds"] for timing in machine if timing["workload"] == workload}
-        for form, value in seconds.items():
+    """One dot per machine and form, its time beside it: on the left for the fastest of several, else on the right."""
+    seconds = [{t["form"]: t["seconds"] for t in machine if t["workload"] == workload} for machine in timings]
+    for index, machine in enumerate(seconds):
+        for form, value in machine.items():
+            others = [each[form] for each in seconds if form in each]
+            side = -1 if len(others) > 1 and value == min(others) else 1
             ax.plot(value, names.index(form), "o", color=colour(index))
             ax.annotate(
                 _short(value),
                 (value, names.index(form)),
-                xytext=(6, 0),
+                xytext=(6 * side, 0),
                 textcoords="offset points",
                 va="center",
+                ha="left" if side > 0 else "right",
                 fontsize=8,
                 color=colour(index),
             )

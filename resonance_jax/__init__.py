@@ -7,6 +7,7 @@ from resonance_jax import shifts as shifts
 from resonance_jax import spectrum as spectrum
 from resonance_jax import theory as theory
 from resonance_jax._version import __version__ as __version__
+from resonance_jax.cache import use_compilation_cache as use_compilation_cache
 from resonance_jax.keys import cell_key as cell_key
 from resonance_jax.logscale import log10_mean as log10_mean
 from resonance_jax.oscillate import oscillate as oscillate

@@ -15,7 +15,7 @@ from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-ENTRYWISE = 3  # up to so many weights the state is one scalar per weight, and B is formed once for all mu
+ENTRYWISE = 6  # up to so many weights the state is one scalar per weight; beyond, the program takes long to compile
 HEADROOM = 75  # 25 steps start at 2^75 and reach 2^125 at most; below there is room to fall by 2^-8 a step
 
 
