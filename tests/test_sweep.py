@@ -1,5 +1,4 @@
 import functools
-import sys
 
 import jax
 import jax.numpy as jnp
@@ -8,7 +7,7 @@ import pytest
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax.sweep import _box
+from resonance_jax import chunks
 
 AXES = dict(seed=np.arange(3), f=np.linspace(0, 0.05, 7), mu=np.linspace(0.95, 0.999, 5))
 
@@ -114,13 +113,12 @@ def test_grid_too_large_for_the_memory_is_cut(monkeypatch):
     axes = dict(x=np.linspace(0, 1, 11), y=np.linspace(0, 1, 13))
     plenty = rj.sweep(wide, axes, devices=1)
     assert plenty.attrs["num_chunks"] == 1
-    engine = sys.modules["resonance_jax.sweep"]  # the package's name `sweep` is the function
-    monkeypatch.setattr(engine, "_memory", lambda device: 0.4 * plenty.attrs["peak_bytes"])
+    monkeypatch.setattr(chunks, "free_memory", lambda device: 0.4 * plenty.attrs["peak_bytes"])
     cut = rj.sweep(wide, axes, devices=1)
     assert cut.attrs["num_chunks"] > 4
     assert cut.attrs["peak_bytes"] <= 0.2 * plenty.attrs["peak_bytes"]
     xr.testing.assert_allclose(cut, plenty, rtol=1e-5)
-    monkeypatch.setattr(engine, "_memory", lambda device: 0)  # nothing fits: one cell a device, and no endless search
+    monkeypatch.setattr(chunks, "free_memory", lambda device: 0)  # nothing fits: one cell each, no endless search
     assert rj.sweep(wide, dict(x=[0.0, 1.0, 2.0], y=[1.0]), devices=2).attrs["chunk_shape"] == [2, 1]
 
 
@@ -173,8 +171,8 @@ def test_progress_bar(capsys):
 @pytest.mark.parametrize("limit", [1, 2, 6, 50, 1000, 10**9])
 @pytest.mark.parametrize("devices", [1, 2, 3])
 def test_box(shape, limit, devices):
-    box = _box(shape, limit, devices)
-    assert np.prod(_box(shape, limit, 1)) <= max(limit, 1)
+    box = chunks.split_evenly(chunks.box_of(shape, limit), devices)
+    assert np.prod(chunks.box_of(shape, limit)) <= max(limit, 1)
     assert max(box) % devices == 0
     assert all(b <= n + devices - 1 for b, n in zip(box, shape, strict=True))
 
@@ -227,7 +225,9 @@ def test_bad_outputs(output, message):
 def test_other_bad_input():
     with pytest.raises(ValueError, match=r"point must be a function of named scalars, got 3; pass the function"):
         rj.sweep(3, dict(x=[1.0]))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match=r"chunk must be a whole number of cells, at least 1, got 0; leave it out"):
+    with pytest.raises(
+        ValueError, match=r"chunk must be a whole number of at least 1, got 0; it counts cells"
+    ):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), chunk=0)
     with pytest.raises(ValueError, match=r"devices must be between 1 and 2, got 3; this process sees"):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=3)
@@ -262,6 +262,6 @@ def test_values_on_axes_are_checked_before_anything_compiles(axes, message, monk
         problem = rj.problems.linear_regression(dim=dim, samples=1, max_dim=3)
         return rj.oscillate(jax.random.key(0), shift=shift, problem=problem, mu=mu, eta=0.01, num_steps=20, tail=20)
 
-    monkeypatch.setattr(sys.modules["resonance_jax.sweep"], "_compile", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr(chunks, "compile_box", lambda *_: pytest.fail("compiled"))
     with pytest.raises(ValueError, match=message):
         rj.sweep(point, axes)

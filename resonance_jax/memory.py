@@ -1,0 +1,61 @@
+"""How much memory there is: of a device, of this process."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+UNKNOWN = 4 * 2**30  # taken where the system does not say
+CGROUP = Path("/sys/fs/cgroup")  # where Linux, and so a scheduler's job or a container, limits the memory
+
+
+def free_memory(device: Any) -> float:
+    """Bytes a device can still give; for the host, what is available to this job, shared by its devices."""
+    stats = device.memory_stats()
+    if stats and "bytes_limit" in stats:
+        return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
+    return min(_available(), _left_in_group()) / device.client.local_device_count()
+
+
+def peak_of_process() -> int:
+    """Largest resident memory of this process so far, in bytes."""
+    import resource  # not on Windows
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def peak_of_device(device: Any) -> int | None:
+    """Most bytes in use so far; None where the device keeps no account, as a CPU."""
+    stats = device.memory_stats()
+    return stats.get("peak_bytes_in_use") if stats else None
+
+
+def _available() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError):
+        return UNKNOWN
+
+
+def _left_in_group() -> float:
+    """What the limits of the process's control groups leave; infinite where there are none."""
+    try:
+        group = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
+    except (OSError, StopIteration):
+        return float("inf")
+    folder = CGROUP / group.removeprefix("0::").lstrip("/")
+    left = [float("inf")]
+    for each in (folder, *folder.parents):
+        if each == CGROUP.parent:
+            break
+        try:
+            left.append(int((each / "memory.max").read_text()) - int((each / "memory.current").read_text()))
+        except (OSError, ValueError):  # no file, or "max"
+            continue
+    return max(0.0, min(left))
