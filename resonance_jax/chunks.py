@@ -5,6 +5,7 @@ does not depend on an axis is computed once along it: the draws of a seed are sh
 """
 
 import functools
+import hashlib
 import itertools
 import math
 import time
@@ -85,6 +86,17 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
         return run(*(by_name[name] for name in in_order))
 
     return Cell(arguments, program, dict(sorted(outputs.items())), ranges)
+
+
+def digest(cell: Cell) -> str:
+    """SHA-256 of what a cell computes, the same in every process and on every device.
+
+    Of the program as it is lowered for one cell on a CPU: it changes with the point, with all that it calls, and with
+    the constants it closes over, and not with a comment.
+    """
+    scalars = [jax.ShapeDtypeStruct((), dtype) for _, dtype in cell.arguments]
+    text = jax.jit(cell.program).trace(*scalars).lower(lowering_platforms=("cpu",)).as_text()
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 # All cells
@@ -174,17 +186,22 @@ def _split_axis(box: Sequence[int]) -> int:
     return max(range(len(box)), key=lambda i: box[i])
 
 
-def compile_to_fit(grid: Grid, limit: int, devices: tuple[Device, ...], *, may_shrink: bool) -> Program:
-    """Compile chunks of at most `limit` cells, fewer where the memory asks for it."""
+def compile_to_fit(grid: Grid, limit: int, devices: tuple[Device, ...], *, may_shrink: bool) -> tuple[Shape, Program]:
+    """Compile chunks of at most `limit` cells, fewer where the memory asks for it.
+
+    Returns:
+        The shape of a chunk, and the program, whose box is that shape rounded up to a multiple of the devices.
+    """
     while True:
-        program = compile_box(grid.cell, split_evenly(box_of(grid.shape, limit), len(devices)), devices)
+        box = box_of(grid.shape, limit)
+        program = compile_box(grid.cell, split_evenly(box, len(devices)), devices)
         budget = free_memory(devices[0]) * MEMORY_SHARE
         if not may_shrink or program.peak_bytes <= budget:
-            return program
+            return box, program
         cells = math.prod(program.box)
         limit = max(1, min(cells // 2, int(0.8 * cells * budget / program.peak_bytes)))
         if math.prod(split_evenly(box_of(grid.shape, limit), len(devices))) >= cells:  # no way to go below
-            return program
+            return box, program
 
 
 @functools.lru_cache(maxsize=64)

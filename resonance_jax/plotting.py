@@ -8,9 +8,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
+from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from resonance_jax.confidence import mean_and_band
+from resonance_jax.logscale import log10_mean
+
+PANELS = 6  # of an overview
 
 REDNESS = LinearSegmentedColormap.from_list("redness", ["#ffffff", "#ff8a70", "#e8200c", "#9c0010"])  # of rho >= 1
 LABELS = {
@@ -174,6 +178,50 @@ def response(
     if title:
         ax.set_title(title)
     return ax
+
+
+def overview(data: xr.DataArray, *, over: str = "seed") -> Figure:
+    """Draw any output of a sweep: a curve over one axis, a heatmap over two, and a panel for each value of a third.
+
+    Args:
+        data: over the axes of a sweep. Of further axes, and of dimensions of its own, the first value is drawn.
+        over: dimension to average over, if it is there; a log10 is averaged as what it is the log10 of.
+
+    Returns:
+        The figure.
+    """
+    log10 = str(data.name).startswith("log10_")
+    titles = [str(data.name)]
+    if over in data.dims:
+        data = (log10_mean(data, over) if log10 else data.mean(over)).rename(data.name)
+        titles.append(f"mean over {over}")
+    shown = [str(dim) for dim in data.dims if data.sizes[dim] > 1][:3] or [str(data.dims[0])]
+    dropped = {str(dim): 0 for dim in data.dims if dim not in shown}
+    data = data.isel(dropped)
+    panels = data[shown[0]].values[
+        np.linspace(0, data.sizes[shown[0]] - 1, min(data.sizes[shown[0]], PANELS)).astype(int)
+    ]
+    rows = [data.sel({shown[0]: value}) for value in panels] if len(shown) == 3 else [data]
+    columns = min(3, len(rows))
+    size = (max(6.4, 4.6 * columns), 4.8 if len(rows) == 1 else 3.9 * -(-len(rows) // columns))
+    figure, axes = plt.subplots(-(-len(rows) // columns), columns, figsize=size, layout="constrained", squeeze=False)
+    finite = data.values[np.isfinite(data.values)]
+    limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    for ax, one in zip(axes.flat, rows, strict=False):
+        if len(shown) == 1:
+            ax.plot(data[shown[0]], one, ".-")
+            ax.set_xlabel(LABELS.get(shown[0], shown[0]))
+            ax.set_ylabel(str(data.name))
+            ax.grid(alpha=0.3, lw=0.6)
+        else:
+            x, y = shown[-2:]
+            title = f"{shown[0]} = {one[shown[0]].item():g}" if len(shown) == 3 else None
+            heatmap(one, x=x, y=y, limits=limits, powers_of_ten=log10, title=title, ax=ax)
+    for ax in axes.flat[len(rows) :]:
+        ax.set_visible(False)
+    titles += [f"{name} = {data[name].item():g}" for name in dropped if name in data.coords]
+    figure.suptitle("; ".join(titles), fontsize=11)
+    return figure
 
 
 def _decades(ax: Axes, low: float, high: float) -> None:

@@ -1,12 +1,32 @@
-"""A bar of cells on the terminal, or nothing."""
+"""How far the work is: a bar on a terminal, a line of JSON for each chunk in the log of a job, or nothing."""
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+import json
+import sys
+import time
+from typing import IO, Any, Self
+
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
 
 
 class Bar:
     """A bar of cells on the terminal, or nothing."""
 
-    def __init__(self, total: int, show: bool) -> None:
+    def __init__(self, total: int, show: bool, *, done: int = 0) -> None:
         self._progress = None
         if show:
             columns = (
@@ -14,21 +34,22 @@ class Bar:
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("cells"),
+                _Rate(),
                 TimeElapsedColumn(),
                 TimeRemainingColumn(),
             )
             self._progress = Progress(*columns)
-            self._task = self._progress.add_task("", total=total)
+            self._task = self._progress.add_task("", total=total, completed=done)
 
     def say(self, what: str) -> None:
         if self._progress:
             self._progress.update(self._task, description=what)
 
-    def advance(self, cells: int) -> None:
+    def advance(self, cells: int, **facts: Any) -> None:
         if self._progress:
             self._progress.advance(self._task, cells)
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> Self:
         if self._progress:
             self._progress.start()
         return self
@@ -36,3 +57,36 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         if self._progress:
             self._progress.stop()
+
+
+class Lines:
+    """One line of JSON for each chunk, written out at once."""
+
+    def __init__(self, total: int, stream: IO[str] | None = None, *, done: int = 0) -> None:
+        self._total, self._done, self._stream = total, done, stream or sys.stdout
+        self._new, self._begin = 0, time.perf_counter()
+
+    def say(self, what: str) -> None:
+        print(json.dumps({"event": what, "cells": self._done, "of": self._total}), file=self._stream, flush=True)
+        self._begin = time.perf_counter() if self._new == 0 else self._begin
+
+    def advance(self, cells: int, **facts: Any) -> None:
+        self._done += cells
+        self._new += cells
+        seconds = time.perf_counter() - self._begin
+        rate = self._new / seconds
+        line = {
+            "event": "chunk",
+            **facts,
+            "cells": self._done,
+            "of": self._total,
+            "cells_per_second": round(rate, 1),
+            "seconds_left": round((self._total - self._done) / rate, 1),
+        }
+        print(json.dumps(line), file=self._stream, flush=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass

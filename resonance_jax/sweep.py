@@ -58,7 +58,7 @@ def sweep(
     with Bar(grid.size, progress) as bar:
         bar.say("compiling")
         few = math.ceil(grid.size / (PROGRESS_CHUNKS if progress else 1))
-        program = chunks.compile_to_fit(grid, chunk or few, chosen, may_shrink=chunk is None)
+        _, program = chunks.compile_to_fit(grid, chunk or few, chosen, may_shrink=chunk is None)
 
         bar.say("running")
         begin = time.perf_counter()

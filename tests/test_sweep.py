@@ -225,9 +225,7 @@ def test_bad_outputs(output, message):
 def test_other_bad_input():
     with pytest.raises(ValueError, match=r"point must be a function of named scalars, got 3; pass the function"):
         rj.sweep(3, dict(x=[1.0]))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(
-        ValueError, match=r"chunk must be a whole number of at least 1, got 0; it counts cells"
-    ):
+    with pytest.raises(ValueError, match=r"chunk must be a whole number of at least 1, got 0; it counts cells"):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), chunk=0)
     with pytest.raises(ValueError, match=r"devices must be between 1 and 2, got 3; this process sees"):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=3)

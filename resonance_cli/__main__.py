@@ -1,0 +1,3 @@
+from resonance_cli.app import main
+
+main()

@@ -1,0 +1,260 @@
+"""The commands of `resonance` and their help. What they do is imported when they are called."""
+
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    help="Sweeps over SGD with momentum on drifting data, as jobs that never lose finished work.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+BAD_INPUT = 2  # exit code
+BEGAN = time.perf_counter()
+
+
+class Dtype(StrEnum):
+    float32 = "float32"
+    float64 = "float64"
+
+
+SweepPath = Annotated[Path, typer.Argument(metavar="FILE.py", help="Python file with `point` and `axes`.")]
+StorePath = Annotated[Path, typer.Argument(metavar="DIR.zarr", help="Store that `resonance run` wrote.")]
+Scale = Annotated[str, typer.Option(help="Passed to axes(scale) of the file.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUES",
+        help="Values of an axis: 0.9,0.99 or 0:0.05:100 (so many from .. to ..) or 0..9 (whole numbers). Repeatable.",
+    ),
+]
+Variant = Annotated[str | None, typer.Option(help="One of the VARIANTS of the file.")]
+ShardOption = Annotated[
+    str, typer.Option("--shard", metavar="i/n", help="Do the i-th of n parts, i from 1: one job of an array.")
+]
+Devices = Annotated[int | None, typer.Option(min=1, help="Devices that share a chunk; all local ones by default.")]
+Chunk = Annotated[
+    int | None, typer.Option(min=1, help="Most cells in a chunk; about a twentieth of the grid if not given.")
+]
+DtypeOption = Annotated[Dtype | None, typer.Option(help="Precision; that of the file, or float32, if not given.")]
+Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep compiled programs in the user's cache.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
+
+
+def mendable(command: Callable[..., None]) -> Callable[..., None]:
+    """What the user can mend is one line on stderr and exit code 2, no traceback."""
+
+    @functools.wraps(command)
+    def guarded(*arguments: Any, **named: Any) -> None:
+        try:
+            command(*arguments, **named)
+        except ValueError as error:
+            _fail(" ".join(str(error).split()))
+        except OSError as error:
+            where, what = error.filename or "the disk", error.strerror or error
+            _fail(f"{where}: {what}; what is finished is kept, mend it and --resume")
+
+    return guarded
+
+
+def _fail(message: str) -> None:
+    print(f"error: {message}", file=sys.stderr)
+    raise typer.Exit(BAD_INPUT)
+
+
+@app.command()
+@mendable
+def run(
+    file: SweepPath,
+    out: Annotated[Path, typer.Option(metavar="DIR.zarr", help="Store for the results.")],
+    scale: Scale = "quick",
+    settings: Settings = None,
+    variant: Variant = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the store, if it is there.")] = False,
+    shard: ShardOption = "1/1",
+    devices: Devices = None,
+    chunk: Chunk = None,
+    max_minutes: Annotated[float | None, typer.Option(min=0, help="End after that with exit code 75.")] = None,
+    dtype: DtypeOption = None,
+    cache: Cache = True,
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="Start jax.distributed; SLURM and Open MPI are detected.")
+    ] = False,
+    coordinator: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Of the first process, where no scheduler is detected.")
+    ] = None,
+    num_processes: Annotated[int | None, typer.Option(min=1, help="With --coordinator.")] = None,
+    process_id: Annotated[int | None, typer.Option(min=0, help="With --coordinator, from 0.")] = None,
+) -> None:
+    """Run a sweep file into a store, chunk after chunk.
+
+    \b
+    resonance run sweeps/exp1_sinusoid.py --out heat.zarr
+    resonance run my_sweep.py --set mu=0.9:0.999:50 --set seed=0..9 --out my.zarr --resume
+    resonance run my_sweep.py --out my.zarr --shard $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT --resume
+
+    \b
+    Exit code 0: all chunks of this shard are stored. 75: stopped by SIGTERM, Ctrl-C or
+    --max-minutes, go on with --resume. 2: bad input, one line says what.
+    """
+    from resonance_cli import commands
+
+    commands.run(
+        file,
+        out,
+        scale=scale,
+        settings=settings or [],
+        variant=variant,
+        resume=resume,
+        shard=shard,
+        devices=devices,
+        chunk=chunk,
+        max_minutes=max_minutes,
+        dtype=dtype,
+        cache=cache,
+        cluster=commands.Cluster(distributed, coordinator, num_processes, process_id),
+    )
+
+
+@app.command()
+@mendable
+def plan(
+    file: SweepPath,
+    scale: Scale = "quick",
+    settings: Settings = None,
+    variant: Variant = None,
+    shard: ShardOption = "1/1",
+    devices: Devices = None,
+    chunk: Chunk = None,
+    dtype: DtypeOption = None,
+    cache: Cache = True,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a run would take, without running it.
+
+    Cells, chunks, memory and time, from a probe of one to three chunks.
+
+    \b
+    resonance plan sweeps/exp6_mlp.py --scale paper
+    resonance plan my_sweep.py --chunk 10000 --shard 1/8
+    """
+    from resonance_cli import commands
+
+    commands.plan(
+        file,
+        scale=scale,
+        settings=settings or [],
+        variant=variant,
+        shard=shard,
+        devices=devices,
+        chunk=chunk,
+        dtype=dtype,
+        cache=cache,
+        as_json=as_json,
+        began=BEGAN,
+    )
+
+
+@app.command()
+@mendable
+def status(store: StorePath, as_json: AsJson = False) -> None:
+    """Say how far a store is.
+
+    Chunks done, missing and damaged, cells by status, and the jobs that wrote to it.
+
+    \b
+    resonance status heat.zarr
+    """
+    from resonance_cli import commands
+
+    commands.status(store, as_json)
+
+
+@app.command()
+@mendable
+def export(
+    store: StorePath, out: Annotated[Path, typer.Argument(metavar="OUT.nc", help="NetCDF file to write.")]
+) -> None:
+    """Write a store as one NetCDF file.
+
+    Cells that are not computed are NaN.
+
+    \b
+    resonance export heat.zarr heat.nc
+    """
+    from resonance_cli import commands
+
+    commands.export(store, out)
+
+
+@app.command()
+@mendable
+def plot(
+    store: StorePath,
+    out: Annotated[Path | None, typer.Option(metavar="OUT.png", help="Picture; beside the store if not given.")] = None,
+    file: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Sweep file whose `figure` draws it.")] = None,
+    output: Annotated[str | None, typer.Option(help="Output to draw, where no file does.")] = None,
+) -> None:
+    """Draw what a store has so far.
+
+    By the `figure` of a sweep file, or plainly: over the last axes, mean over seeds.
+
+    \b
+    resonance plot heat.zarr --output growth_rate
+    resonance plot heat.zarr --file sweeps/exp1_sinusoid.py --out heat.png
+    """
+    from resonance_cli import commands
+
+    commands.plot(store, out, file, output)
+
+
+@app.command()
+@mendable
+def chart(
+    out: Annotated[Path, typer.Option(metavar="OUT.png|OUT.nc", help="Picture, or dataset.")] = Path("chart.png"),
+    f: Annotated[str, typer.Option(metavar="VALUES", help="Frequencies of the shift, 1 / steps.")] = "0:0.05:100",
+    mu: Annotated[str, typer.Option(metavar="VALUES", help="Momenta.")] = "0.95:0.999:100",
+    eta: Annotated[float, typer.Option(help="Step size.")] = 0.01,
+    amplitude: Annotated[float, typer.Option(help="Of the sinusoidal mean of the inputs.")] = 0.5,
+    input_variance: Annotated[float, typer.Option(help="Of the inputs around their mean.")] = 1.0,
+) -> None:
+    """Draw a stability chart of the theory.
+
+    Growth per step under a sinusoidal mean, over frequency and momentum.
+
+    \b
+    resonance chart --eta 0.005 --mu 0.9:0.999:200 --out chart.png
+    """
+    from resonance_cli import commands
+
+    commands.chart(out, f, mu, eta, amplitude, input_variance)
+
+
+@app.command()
+@mendable
+def doctor() -> None:
+    """Check this machine.
+
+    Shows versions and devices, and checks in about ten seconds that it computes, stores and resumes right.
+    """
+    from resonance_cli import commands
+
+    if not commands.doctor():
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA's own remarks
+    app(prog_name="resonance")

@@ -1,0 +1,377 @@
+"""What the commands do, on top of the package."""
+
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import matplotlib
+import numpy as np
+import xarray as xr
+
+import resonance_jax as rj
+from resonance_jax import chunks, job, sweepfile
+from resonance_jax.axes import check_devices
+from resonance_jax.memory import free_memory
+from resonance_jax.store import MEANINGS, Store, load
+
+matplotlib.use("Agg")  # no window on a cluster
+
+
+class Cluster(NamedTuple):
+    """How the processes of a job find each other."""
+
+    detect: bool = False
+    coordinator: str | None = None
+    num_processes: int | None = None
+    process_id: int | None = None
+
+    def join(self) -> None:
+        given = (self.coordinator, self.num_processes, self.process_id)
+        if any(each is not None for each in given):
+            if any(each is None for each in given):
+                raise ValueError("--coordinator, --num-processes and --process-id belong together; give all three")
+            jax.distributed.initialize(*given)
+        elif self.detect:
+            try:
+                jax.distributed.initialize()
+            except (ValueError, RuntimeError) as error:
+                raise ValueError(
+                    f"--distributed found no cluster ({str(error).splitlines()[0]}); start it with srun or mpirun, or "
+                    "give --coordinator, --num-processes and --process-id"
+                ) from None
+
+
+NO_CLUSTER = Cluster()
+
+
+def run(
+    file: Path,
+    out: Path,
+    *,
+    scale: str,
+    settings: Sequence[str],
+    variant: str | None,
+    resume: bool,
+    shard: str,
+    devices: int | None,
+    chunk: int | None,
+    max_minutes: float | None,
+    dtype: str | None,
+    cache: bool,
+    cluster: Cluster,
+) -> None:
+    part = _shard(shard)
+    swept, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype, cache, cluster)
+    facts = {"scale": scale, "variant": variant or "", "point": f"{file.name}:point"}
+    outcome = job.run(
+        grid,
+        out,
+        devices=chosen,
+        source=swept.source,
+        facts=facts,
+        resume=resume,
+        shard=part,
+        chunk=chunk,
+        max_minutes=max_minutes,
+    )
+    kept = f", {outcome.kept} were there" if outcome.kept else ""
+    rate = f", {outcome.cells / outcome.seconds:,.0f} cells/s" if outcome.cells else ""
+    _say(f"{out}: {outcome.chunks} chunks computed{kept}, {outcome.seconds:.1f} s{rate}")
+    if outcome.complete:
+        _draw(swept, out)
+
+
+def _prepare(
+    file: Path,
+    scale: str,
+    settings: Sequence[str],
+    variant: str | None,
+    devices: int | None,
+    dtype: str | None,
+    cache: bool,
+    cluster: Cluster = NO_CLUSTER,
+) -> tuple[sweepfile.SweepFile, chunks.Grid, tuple[Any, ...]]:
+    """The sweep of a file, traced and checked, and the devices to run it on."""
+    # Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
+    jax.config.update("jax_num_cpu_devices", devices or min(8, os.cpu_count() or 1))
+    cluster.join()
+    swept = sweepfile.load(file, variant)
+    jax.config.update("jax_enable_x64", (dtype or swept.dtype) == "float64")
+    if cache:
+        rj.use_compilation_cache()
+    axes = sweepfile.with_settings(swept.axes(scale), settings)
+    return swept, sweepfile.within(file, chunks.prepare, swept.point, axes), check_devices(devices)
+
+
+def _shard(text: str) -> job.Shard:
+    match = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise ValueError(
+            f"--shard must be i/n with i from 1 to n, got {text!r}; of three jobs the first is --shard 1/3"
+        )
+    return job.Shard(int(match[1]), int(match[2]))
+
+
+def _draw(swept: sweepfile.SweepFile, out: Path) -> None:
+    """The picture and the claims of a finished sweep, beside its store."""
+    if swept.figure is None and swept.claims is None:
+        return
+    data = load(out)
+    if swept.figure is not None:
+        picture = out.with_suffix(".png")
+        sweepfile.within(swept.path, swept.figure, data).savefig(picture, dpi=150)
+        _say(f"{picture}: the figure")
+    if swept.claims is not None:
+        claims = out.with_suffix(".claims.md")
+        claims.write_text(sweepfile.table(sweepfile.within(swept.path, swept.claims, data)), encoding="utf-8")
+        _say(f"{claims}: the claims")
+
+
+def plan(
+    file: Path,
+    *,
+    scale: str,
+    settings: Sequence[str],
+    variant: str | None,
+    shard: str,
+    devices: int | None,
+    chunk: int | None,
+    dtype: str | None,
+    cache: bool,
+    as_json: bool,
+    began: float,
+) -> None:
+    part = _shard(shard)
+    _, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype, cache)
+    start = time.perf_counter() - began
+    found = job.plan(grid, devices=chosen, shard=part, chunk=chunk)
+    seconds = start + found.compile_seconds + found.chunks * found.chunk_seconds
+    if as_json:
+        print(json.dumps(found._asdict() | {"seconds": seconds}))
+        return
+    parts = {"to start": start, "to compile": found.compile_seconds, "for each chunk": found.chunk_seconds}
+    device_memory = f"{_bytes(found.device_bytes)} a chunk on each device"
+    if found.peak_device_bytes is not None:
+        device_memory += f", {_bytes(found.peak_device_bytes)} at the peak"
+    rows = [
+        ("device", found.device),
+        ("grid", " x ".join(f"{n} {name}" for name, n in zip(grid.coordinates, grid.shape, strict=True))),
+        ("cells", f"{found.cells:,} in {found.chunks} chunks of {' x '.join(map(str, found.chunk_shape))}"),
+        ("time", f"{_time(seconds)}: {', '.join(f'{_time(each)} {what}' for what, each in parts.items())}"),
+        ("memory", f"{_bytes(found.peak_host_bytes)} of the host, {device_memory}"),
+        ("disk", f"{_bytes(found.disk_bytes)} at most"),
+    ]
+    if found.chunk_seconds > 300:
+        cells = max(1, int(60 * found.cells / found.chunks / found.chunk_seconds))
+        rows.append(("hint", f"a kill loses up to {_time(found.chunk_seconds)}; --chunk {cells} makes it a minute"))
+    _print(rows)
+
+
+def status(path: Path, as_json: bool) -> None:
+    store = Store.open(path)
+    cells: Counter[int] = Counter()
+    whole = damaged = 0
+    for unit in range(store.num_units):
+        found = store.read_status(unit)
+        if found is None:
+            damaged += store.finished(unit)
+            cells[0] += store.cells(unit)
+        else:
+            whole += 1
+            cells.update({int(value): int(n) for value, n in zip(*np.unique(found, return_counts=True), strict=True)})
+    missing = store.num_units - whole - damaged
+    counts = {name: cells[value] for value, name in enumerate(MEANINGS)}
+    if as_json:
+        print(json.dumps({"chunks": store.num_units, "whole": whole, "missing": missing, "damaged": damaged} | counts))
+        return
+    attrs = store.attrs
+    rows = [
+        ("sweep", f"{attrs.get('point')}, scale {attrs.get('scale')}, {attrs.get('dtype')} on {attrs.get('device')}"),
+        ("made", f"{attrs.get('created')} by resonance_jax {attrs.get('resonance_jax')}, jax {attrs.get('jax')}"),
+        ("grid", " x ".join(f"{n} {name}" for name, n in zip(store.axes, store.shape, strict=True))),
+        ("chunks", f"{whole} of {store.num_units} whole, {missing} missing, {damaged} damaged"),
+        ("cells", ", ".join(f"{n:,} {name}" for name, n in counts.items())),
+    ]
+    for entry in store.jobs()[-10:]:
+        seconds = f", {_time(entry['seconds'])}" if "seconds" in entry else ""
+        shard = "/".join(map(str, entry.get("shard", [])))
+        what = f"{entry.get('event')}: {entry.get('chunks')} chunks{seconds}, shard {shard} on {entry.get('device')}"
+        rows.append((str(entry.get("time")), what))
+    _print(rows)
+
+
+def export(path: Path, out: Path) -> None:
+    data = _load(path)
+    for name, value in data.attrs.items():
+        if not isinstance(value, str | int | float):
+            data.attrs[name] = json.dumps(value)
+    partial = out.with_name(f".{out.name}.partial")
+    data.to_netcdf(partial, engine="scipy")
+    partial.replace(out)
+    _say(f"{out}: {' x '.join(f'{n} {name}' for name, n in data.sizes.items())}")
+
+
+def plot(path: Path, out: Path | None, file: Path | None, output: str | None) -> None:
+    data = _load(path)
+    if file is not None:
+        swept = sweepfile.load(file)
+        if swept.figure is None:
+            raise ValueError(f"{file} does not define `figure`; leave --file out for a plain picture")
+        picture = sweepfile.within(file, swept.figure, data)
+    else:
+        names = [str(name) for name in data.data_vars if name != "status"]
+        if output is not None and output not in names:
+            raise ValueError(f"{path} has no output {output!r}; it has {', '.join(names)}")
+        preferred = [name for name in ("log10_distance", "loss", "distance") if name in names]
+        picture = rj.plotting.overview(data[output or [*preferred, *names][0]])
+    out = out or path.with_suffix(".png")
+    picture.savefig(out, dpi=150)
+    _say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")
+
+
+def _load(path: Path) -> xr.Dataset:
+    store = Store.open(path)
+    damaged = [u for u in range(store.num_units) if store.finished(u) and store.read_status(u) is None]
+    if damaged:
+        raise ValueError(f"{len(damaged)} chunks of {path} are damaged; `resonance run --resume` computes them again")
+    return load(path)
+
+
+def chart(out: Path, f: str, mu: str, eta: float, amplitude: float, input_variance: float) -> None:
+    if out.suffix not in (".png", ".pdf", ".svg", ".nc"):
+        raise ValueError(f"--out must end in .png, .pdf, .svg or .nc, got {out.name!r}; choose one of them")
+
+    def point(f, mu):
+        shift = rj.shifts.sinusoid(f, amplitude=amplitude)
+        return {"growth_rate": rj.theory.growth_rate(shift, mu=mu, eta=eta, input_variance=input_variance)}
+
+    axes = {"f": sweepfile.parse_values(f, "f").astype(float), "mu": sweepfile.parse_values(mu, "mu").astype(float)}
+    rate = rj.sweep(point, axes, progress=sys.stdout.isatty()).growth_rate
+    if out.suffix == ".nc":
+        rate.to_netcdf(out, engine="scipy")
+    else:
+        title = rf"Growth of the mean, $\eta$ = {eta:g}, amplitude {amplitude:g}; contours: $\rho$"
+        ax = rj.plotting.heatmap(rate, log_rho=rate / rate.f, powers_of_ten=False, period_axis=True, title=title)
+        _figure(ax).savefig(out, dpi=150)
+    _say(f"{out}: {float((rate > 0).mean()):.1%} of {rate.size} cells grow")
+
+
+def _figure(ax: Any) -> Any:
+    return ax.figure
+
+
+# Doctor
+
+
+def doctor() -> bool:
+    """Versions and devices, then checks of everything a job needs; whether all passed."""
+    import flax
+    import optax
+    import zarr
+
+    begin = time.perf_counter()
+    modules = {"jax": jax, "numpy": np, "xarray": xr, "zarr": zarr, "optax": optax, "flax": flax}
+    devices = jax.local_devices()
+    _print(
+        [
+            ("resonance_jax", f"{rj.__version__}, Python {sys.version.split()[0]}"),
+            ("packages", ", ".join(f"{name} {module.__version__}" for name, module in modules.items())),
+            ("devices", ", ".join(f"{each.device_kind} ({each.platform})" for each in devices)),
+            ("memory", f"{_bytes(free_memory(devices[0]))} free on the first"),
+        ]
+    )
+    passed = [_check(check) for check in (_theory_is_exact, _runs_resonate, _jobs_resume)]
+    _say(f"{sum(passed)} of {len(passed)} checks passed in {time.perf_counter() - begin:.1f} s")
+    return all(passed)
+
+
+def _check(check: Any) -> bool:
+    try:
+        found = check()
+    except Exception as error:
+        found = f"{type(error).__name__}: {error}"
+    print(f"{'FAILED' if found else 'ok':>8}  {check.__doc__}{f': {found}' if found else ''}")
+    return not found
+
+
+def _theory_is_exact() -> str | None:
+    """the determinant of the monodromy matrix is mu^(n N)"""
+    M = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / 22), mu=0.98, eta=0.01)
+    found, expected = float(np.linalg.det(np.asarray(M, np.float64))), 0.98**44
+    return None if abs(found / expected - 1) < 1e-3 else f"{found} instead of {expected}"
+
+
+def _runs_resonate() -> str | None:
+    """runs diverge inside the first tongue, converge without drift, and stay finite"""
+    data = rj.sweep(_doctors_point, {"f": [0.0, 1 / 22], "seed": np.arange(4)})
+    converged, diverged = data.growth_rate.isel(f=0) < 0, data.growth_rate.isel(f=1) > 0
+    return (
+        None if bool((converged & diverged & np.isfinite(data.log10_distance)).all()) else str(data.growth_rate.values)
+    )
+
+
+def _jobs_resume() -> str | None:
+    """a job with a damaged chunk is mended by computing that chunk alone, to the same bits"""
+    grid = chunks.prepare(_doctors_point, {"f": np.array([0.0, 1 / 22]), "seed": np.arange(4)})
+    devices = tuple(jax.local_devices())
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as quiet:
+        out, stdout = Path(folder) / "doctor.zarr", sys.stdout
+        sys.stdout = quiet  # the lines about chunks
+        try:
+            job.run(grid, out, devices=devices, chunk=4)
+            before = load(out)
+            file = next(file for file in (out / "growth_rate" / "c").rglob("0") if file.is_file())
+            file.write_bytes(file.read_bytes()[:-1])
+            outcome = job.run(grid, out, devices=devices, resume=True)
+            after = load(out)
+        finally:
+            sys.stdout = stdout
+    return None if outcome.chunks == 1 and before.equals(after) else f"{outcome.chunks} chunks computed again"
+
+
+def _doctors_point(f, seed):
+    return rj.oscillate(
+        jax.random.key(seed),
+        shift=rj.shifts.sinusoid(f),
+        problem=rj.problems.linear_regression(dim=1, samples=20),
+        mu=0.99,
+        eta=0.01,
+        num_steps=1000,
+        tail=100,
+    )
+
+
+# What is printed
+
+
+def _say(line: str) -> None:
+    """To a person; lines of JSON have standard output to themselves."""
+    print(line, file=sys.stderr)
+
+
+def _print(rows: list[tuple[str, str]]) -> None:
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        print(f"{name:<{width}}  {text}")
+
+
+def _time(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _bytes(number: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.3g} {unit}"
+        number /= 1024
+    return f"{number:.3g} TiB"

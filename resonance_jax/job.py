@@ -1,0 +1,316 @@
+"""A sweep as a batch job: chunk after chunk into a store, from where it can be taken up again.
+
+Jobs that share a store do not talk to each other. Chunks are dealt out in turn, to shards and within a shard to the
+processes of `jax.distributed`; whoever comes first makes the store, and its chunks are those of all.
+"""
+
+import difflib
+import math
+import platform
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from resonance_jax import checks, chunks, memory
+from resonance_jax._version import __version__
+from resonance_jax.axes import Device
+from resonance_jax.chunks import Grid, Program, Shape
+from resonance_jax.progress import Bar, Lines
+from resonance_jax.stopping import Guard
+from resonance_jax.store import Store
+
+NUM_CHUNKS = 20  # of a grid, unless the memory asks for more: a kill costs a twentieth at most
+PROBE_SECONDS = 10.0  # a plan starts no further chunk after that
+
+
+class Shard(NamedTuple):
+    """The part of one job, counted from 1."""
+
+    number: int = 1
+    of: int = 1
+
+    def units(self, num_units: int) -> list[int]:
+        """Every so many-th unit, so that costly regions are shared out; of these the part of this process."""
+        return list(range(self.number - 1, num_units, self.of))[jax.process_index() :: jax.process_count()]
+
+
+ALL = Shard()
+
+
+class Outcome(NamedTuple):
+    """What a job did."""
+
+    store: Store
+    chunks: int  # computed by this job
+    kept: int  # of its chunks that were there already
+    cells: int  # computed by this job
+    seconds: float  # computing and storing, without compiling
+
+    @property
+    def complete(self) -> bool:
+        """Whether the whole store is there, other jobs' parts included."""
+        return all(self.store.finished(unit) for unit in range(self.store.num_units))
+
+
+def run(
+    grid: Grid,
+    out: Path,
+    *,
+    devices: tuple[Device, ...],
+    source: str = "",
+    facts: Mapping[str, Any] = {},
+    resume: bool = False,
+    shard: Shard = ALL,
+    chunk: int | None = None,
+    max_minutes: float | None = None,
+) -> Outcome:
+    """Compute the chunks of a shard that the store does not have yet.
+
+    Args:
+        grid: from `chunks.prepare`.
+        out: the store; made if it is not there.
+        devices: that share each chunk.
+        source: text of the sweep file, kept in the store.
+        facts: more to keep there, such as the scale.
+        resume: go on with a store that has chunks of this shard. Whole ones stay, damaged ones are computed again.
+        shard: the part of this job.
+        chunk: largest number of cells in a chunk, for a new store; None takes about twenty chunks that fit the memory.
+        max_minutes: end the process after that, with exit code 75, as on SIGTERM.
+
+    Raises:
+        ValueError: a store of another sweep, with what differs; one that is being written, or has chunks of this shard
+            and `resume` is not given; a chunk that does not fit into the memory even by halves.
+    """
+    if chunk is not None:
+        checks.at_least_one("chunk", chunk, "it counts cells; leave it out to have it chosen")
+    attrs = identity(grid, source, devices) | dict(facts)
+    program = None
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        store = Store.open(out)
+    else:
+        out.parent.mkdir(parents=True, exist_ok=True)  # what cannot be written is found before compiling
+        box, program = chunks.compile_to_fit(grid, chunk or _few(grid), devices, may_shrink=chunk is None)
+        store = Store.create(out, grid, box, attrs | provenance(devices))
+    _check_same(store, grid, attrs, chunk)
+
+    mine = shard.units(store.num_units)
+    locked = store.lock(mine)
+    if not resume and any(store.begun(unit) for unit in mine):
+        raise ValueError(f"{out} has chunks of this sweep already; add --resume to go on, or give another --out")
+    todo = [unit for unit in mine if store.read_status(unit) is None]
+    store.remove(todo)
+
+    kept = sum(store.cells(unit) for unit in mine) - sum(store.cells(unit) for unit in todo)
+    total = kept + sum(store.cells(unit) for unit in todo)
+    entry = {"host": socket.gethostname(), "device": _name(devices), "shard": list(shard), "chunks": len(todo)}
+    with _reporter(total, kept) as reporter, Guard(max_minutes, lambda reason: _stop(reason, reporter)) as guard:
+        if not locked:
+            print("this file system has no locks: see to it that no two jobs write the same shard", file=sys.stderr)
+        computed = 0
+        begin = time.perf_counter()
+        if todo:
+            store.log({"event": "start", "time": _now(), **entry})
+            reporter.say("compiling")
+            box = chunks.split_evenly(store.box, len(devices))
+            program = program if program and program.box == box else chunks.compile_box(grid.cell, box, devices)
+            reporter.say("running")
+            begin = time.perf_counter()
+        for done, unit in enumerate(todo):
+            guard.stop_unless_time_for((time.perf_counter() - begin) / done if done else 0)
+            start = time.perf_counter()
+            program, outputs = _compute(program, grid, store.place(unit), devices)
+            with guard.writing:
+                store.write(unit, dict(zip(grid.cell.outputs, outputs, strict=True)))
+            computed += store.cells(unit)
+            seconds = round(time.perf_counter() - start, 3)
+            reporter.advance(store.cells(unit), chunk=unit, chunks=f"{done + 1}/{len(todo)}", seconds=seconds)
+        seconds = time.perf_counter() - begin
+        if todo:
+            store.log({"event": "end", "time": _now(), **entry, "cells": computed, "seconds": round(seconds, 3)})
+    return Outcome(store, len(todo), len(mine) - len(todo), computed, seconds)
+
+
+def _compute(
+    program: Program | None, grid: Grid, place: chunks.Place, devices: tuple[Device, ...]
+) -> tuple[Program, list[np.ndarray]]:
+    """The outputs of a chunk. Where it does not fit into the memory, it is tried once more in halves.
+
+    Returns:
+        The program that fits, for the next chunk, and the outputs.
+    """
+    assert program is not None
+    try:
+        return program, chunks.run(program, grid, place)
+    except jax.errors.JaxRuntimeError as error:
+        if not _out_of_memory(error):
+            raise
+    whole = chunks.shape_of(place)
+    smaller = chunks.split_evenly(chunks.halved(program.box), len(devices))
+    try:
+        halves = chunks.compile_box(grid.cell, smaller, devices)
+        return halves, chunks.run(halves, grid, place)
+    except jax.errors.JaxRuntimeError as error:
+        if not _out_of_memory(error):
+            raise
+        raise ValueError(
+            f"a chunk of {math.prod(whole)} cells does not fit into the memory of {_name(devices)}, nor does half of "
+            f"one; start a new store with --chunk {max(1, math.prod(smaller) // 4)}"
+        ) from None
+
+
+def _out_of_memory(error: Exception) -> bool:
+    return "RESOURCE_EXHAUSTED" in str(error) or "out of memory" in str(error).lower()
+
+
+def _few(grid: Grid) -> int:
+    return math.ceil(grid.size / NUM_CHUNKS)
+
+
+def _reporter(total: int, done: int) -> Bar | Lines:
+    return Bar(total, True, done=done) if sys.stdout.isatty() else Lines(total, done=done)
+
+
+def _stop(reason: str, reporter: Bar | Lines) -> None:
+    reporter.say(f"stopped: {reason}")
+    reporter.__exit__()
+    print(
+        f"stopped: {reason}. What is finished is in the store; the same command with --resume goes on.", file=sys.stderr
+    )
+
+
+# What a store belongs to
+
+
+def identity(grid: Grid, source: str, devices: Sequence[Device]) -> dict[str, Any]:
+    """What must be the same for two jobs to share a store."""
+    return {
+        "program": chunks.digest(grid.cell),
+        "source": source,
+        "resonance_jax": __version__,
+        "jax": jax.__version__,
+        "dtype": str(jnp.result_type(float)),
+        "backend": devices[0].platform,
+    }
+
+
+def provenance(devices: Sequence[Device]) -> dict[str, Any]:
+    """Where and when a store was made."""
+    return {"created": _now(), "device": _name(devices), "python": platform.python_version()}
+
+
+def _check_same(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None) -> None:
+    found = differences(store, grid, attrs, chunk)
+    if found:
+        raise ValueError(
+            f"{store.path} holds another sweep: {'; '.join(found)}. Give another --out, or the sweep it was made with"
+        )
+
+
+def differences(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None = None) -> list[str]:
+    """What sets a sweep apart from that of a store, in words. A file that computes the same is the same sweep."""
+    found = []
+    if store.axes != tuple(grid.coordinates):
+        found.append(f"axes {', '.join(grid.coordinates)}, in the store {', '.join(store.axes)}")
+    else:
+        for name, values in grid.coordinates.items():
+            stored = store.coordinates[name][:]
+            if stored.shape != values.shape or not np.array_equal(stored, values):
+                found.append(f"axis {name} is {_range(values)}, in the store {_range(stored)}")
+    found += [
+        f"{name} is {attrs[name]}, in the store {store.attrs.get(name)}"
+        for name in ("resonance_jax", "jax", "dtype", "backend")
+        if store.attrs.get(name) != attrs[name]
+    ]
+    if not found and store.attrs.get("program") != attrs["program"]:
+        found.append(
+            f"the point computes something else{_first_change(store.attrs.get('source', ''), attrs['source'])}"
+        )
+    if not found and chunk is not None and chunks.box_of(grid.shape, chunk) != store.box:
+        found.append(f"chunks of {_by(chunks.box_of(grid.shape, chunk))} cells, in the store {_by(store.box)}")
+    return found
+
+
+def _first_change(old: str, new: str) -> str:
+    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""))[3:]
+    removed = next((line[1:].strip() for line in lines if line.startswith("-")), None)
+    added = next((line[1:].strip() for line in lines if line.startswith("+")), None)
+    if removed is None and added is None:
+        return ", through a file it imports"
+    return f"; first change of the file: {added!r}, in the store {removed!r}"
+
+
+def _range(values: np.ndarray) -> str:
+    return f"{len(values)} values from {values[0]:g} to {values[-1]:g} ({values.dtype})"
+
+
+def _by(shape: Shape) -> str:
+    return " x ".join(map(str, shape))
+
+
+def _name(devices: Sequence[Device]) -> str:
+    return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+# Before a job
+
+
+class Plan(NamedTuple):
+    """What a job would take, from a probe of a few of its chunks."""
+
+    cells: int  # of the shard
+    chunks: int  # of the shard
+    chunk_shape: Shape
+    chunk_seconds: float  # computing and storing
+    compile_seconds: float
+    device: str
+    device_bytes: int  # of one chunk on one device, by the compiler's account
+    peak_device_bytes: int | None  # measured, where the device keeps an account
+    peak_host_bytes: int  # of this process, measured
+    disk_bytes: int  # before compression
+
+
+def plan(grid: Grid, *, devices: tuple[Device, ...], shard: Shard = ALL, chunk: int | None = None) -> Plan:
+    """Compile, then run the first, the last and the middle chunk, as far as ten seconds go, into a store for the bin."""
+    box, program = chunks.compile_to_fit(grid, chunk or _few(grid), devices, may_shrink=chunk is None)
+    took: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.create(Path(folder) / "probe.zarr", grid, box, {})
+        mine = shard.units(store.num_units)
+        if not mine:
+            raise ValueError(
+                f"shard {shard.number}/{shard.of} has none of the {store.num_units} chunks; take fewer shards"
+            )
+        for unit in dict.fromkeys((mine[0], mine[-1], mine[len(mine) // 2])):
+            begin = time.perf_counter()
+            outputs = chunks.run(program, grid, store.place(unit))
+            store.write(unit, dict(zip(grid.cell.outputs, outputs, strict=True)))
+            took.append(time.perf_counter() - begin)
+            if sum(took) > PROBE_SECONDS:
+                break
+        cells = sum(store.cells(unit) for unit in mine)
+    per_cell = 1 + sum(out.dtype.itemsize * math.prod(out.shape) for out in grid.cell.outputs.values())
+    return Plan(
+        cells=cells,
+        chunks=len(mine),
+        chunk_shape=box,
+        chunk_seconds=sum(took) / len(took),
+        compile_seconds=program.seconds,
+        device=_name(devices),
+        device_bytes=program.peak_bytes,
+        peak_device_bytes=memory.peak_of_device(devices[0]),
+        peak_host_bytes=memory.peak_of_process(),
+        disk_bytes=cells * per_cell,
+    )

@@ -1,0 +1,75 @@
+"""Ending a process in good order: on SIGTERM, on Ctrl-C, or when its time is over, and never in the middle of a write.
+
+The main thread may sit in a compiler or a kernel for minutes, where Python runs no signal handler. The handler in C
+still writes the number of the signal into a pipe, and a thread that waits there ends the process.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+STOPPED = 75  # exit code, EX_TEMPFAIL: nothing is wrong, start again to go on
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class Guard:
+    """Within it, a signal or the deadline ends the process with the exit code 75. Enter it on the main thread.
+
+    Args:
+        minutes: until the end; None: no limit.
+        farewell: called with the reason, last thing before the end.
+    """
+
+    def __init__(self, minutes: float | None, farewell: Callable[[str], None]) -> None:
+        self.writing = threading.Lock()  # held by whoever must not be interrupted
+        self._minutes = minutes
+        self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
+        self._farewell = farewell
+
+    def stop_unless_time_for(self, seconds: float) -> None:
+        """End now if what comes next, which takes so long, could not be finished."""
+        if self._deadline is not None and time.monotonic() + seconds > self._deadline:
+            self._end(f"the next chunk would end after --max-minutes {self._minutes:g}")
+
+    def __enter__(self) -> Self:
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._writer, False)
+        self._old_handlers: dict[int, Any] = {each: signal.signal(each, lambda *_: None) for each in SIGNALS}
+        self._old_fd = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.set_wakeup_fd(self._old_fd)
+        for number, handler in self._old_handlers.items():
+            signal.signal(number, handler)
+        os.write(self._writer, b"\0")  # no signal has this number
+        self._thread.join()
+        os.close(self._reader)
+        os.close(self._writer)
+
+    def _watch(self) -> None:
+        while True:
+            left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+            if not select.select([self._reader], [], [], left)[0]:
+                self._end(f"--max-minutes {self._minutes:g} are over")
+            number = os.read(self._reader, 1)[0]
+            if number == 0:
+                return
+            if number in SIGNALS:
+                self._end(signal.Signals(number).name)
+
+    def _end(self, reason: str) -> None:
+        self.writing.acquire()  # and never released: nothing is written after this
+        with contextlib.suppress(Exception):
+            self._farewell(reason)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(STOPPED)  # the devices may be at work for minutes yet, and Python would wait for them

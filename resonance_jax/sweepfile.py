@@ -1,0 +1,200 @@
+"""Sweep files: a point and its axes, in Python, and axes from a command line."""
+
+import functools
+import importlib
+import importlib.util
+import inspect
+import re
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+WHOLE = re.compile(r"[+-]?\d+")
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+MOST_VALUES = 10**7  # of one axis; more is a slip of the finger
+
+
+class SweepFile(NamedTuple):
+    """What a sweep file defines."""
+
+    path: Path
+    source: str
+    point: Callable[..., dict[str, Any]]
+    axes: Callable[[str], dict[str, Any]]  # scale -> name -> values
+    figure: Callable[..., Any] | None
+    claims: Callable[..., Any] | None
+    dtype: str  # float32 or float64
+
+
+def load(path: Path, variant: str | None = None) -> SweepFile:
+    """Import a sweep file.
+
+    Args:
+        path: of a Python file with `point`, a function, and `axes`, a dict or a function of the scale that returns one;
+            `figure(dataset)`, `claims(dataset)`, `DTYPE` and `VARIANTS` if it has them.
+        variant: one of its `VARIANTS`, which are keyword arguments of the point.
+
+    Raises:
+        ValueError: no such file, one that fails, or one without a point or axes.
+    """
+    if not path.is_file():
+        raise ValueError(f"no sweep file {path}; give a Python file with `point` and `axes`")
+    module = _import(path)
+    for name in ("point", "axes"):
+        if not hasattr(module, name):
+            raise ValueError(f"{path} does not define `{name}`; a sweep file needs `point`, a function, and `axes`")
+    point, axes = module.point, module.axes
+    if variant is not None:
+        variants = getattr(module, "VARIANTS", {})
+        if variant not in variants:
+            raise ValueError(f"{path} has no variant {variant!r}; it has {', '.join(variants) or 'none'}")
+        point = functools.partial(point, **variants[variant])
+
+    def axes_of(scale: str) -> dict[str, Any]:
+        if not callable(axes):
+            return dict(axes)
+        found: Any = within(path, axes, scale) if inspect.signature(axes).parameters else within(path, axes)
+        return dict(found)
+
+    return SweepFile(
+        path,
+        path.read_text(encoding="utf-8"),
+        point,
+        axes_of,
+        getattr(module, "figure", None),
+        getattr(module, "claims", None),
+        getattr(module, "DTYPE", "float32"),
+    )
+
+
+def within(path: Path, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+    """Call what a sweep file defines; what fails in it is a ValueError that names the line, as what it was asked."""
+    try:
+        return function(*arguments, **named)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        if isinstance(error, ValueError) and not _lines(path, error):
+            raise
+        raise ValueError(_describe(path, error)) from error
+
+
+def _import(path: Path) -> ModuleType:
+    """The file as a module: part of its package if it is in one, else with its folder on the path, as scripts have."""
+    root, name = path.resolve().parent, path.stem
+    while (root / "__init__.py").is_file():
+        root, name = root.parent, f"{root.name}.{name}"
+    sys.path.insert(0, str(root))
+    try:
+        if "." in name:
+            return importlib.import_module(name)
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise ValueError(f"{path} is not a Python file; give one that ends in .py")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+        return module
+    except SyntaxError as error:
+        raise ValueError(f"{error.filename}, line {error.lineno}: syntax error: {error.msg}; mend the file") from None
+    except ValueError:
+        raise
+    except Exception as error:
+        raise ValueError(_describe(path, error)) from error
+
+
+def _describe(path: Path, error: Exception) -> str:
+    lines = _lines(path, error)
+    where = f"{path}, line {lines[-1]}" if lines else str(path)
+    first = next(iter(str(error).splitlines()), "")
+    return f"{where}: {type(error).__name__}: {first}"
+
+
+def _lines(path: Path, error: Exception) -> list[int]:
+    """Lines of the file that the error passed through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    return [frame.lineno or 0 for frame in frames if Path(frame.filename).resolve() == path.resolve()]
+
+
+def table(claims: Iterable[Any]) -> str:
+    """Claims, which are named tuples, as a Markdown table.
+
+    >>> from collections import namedtuple
+    >>> Claim = namedtuple("Claim", "statement measured holds")
+    >>> print(table([Claim("2 + 2 = 4", "4", True)]), end="")
+    | statement | measured | holds |
+    | --- | --- | --- |
+    | 2 + 2 = 4 | 4 | True |
+    """
+    rows = list(claims)
+    if not rows:
+        return ""
+    head = rows[0]._fields
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(str(cell).replace("|", r"\|") for cell in line) + " |\n" for line in lines)
+
+
+# Axes from a command line
+
+
+def with_settings(axes: dict[str, Any], settings: Sequence[str]) -> dict[str, np.ndarray]:
+    """The axes of a file with those given as text in their place; an axis of whole numbers stays one.
+
+    >>> with_settings({"mu": [0.9, 0.99], "seed": [0, 1]}, ["seed=0..3"])["seed"].tolist()
+    [0, 1, 2, 3]
+    """
+    changed = {name: np.asarray(values) for name, values in axes.items()}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        name = name.strip()
+        if not equals or not name.isidentifier():
+            raise ValueError(f"--set needs name=values, got {setting!r}; write e.g. --set mu=0.9:0.99:10")
+        values = parse_values(text, name)
+        old = changed.get(name)
+        if old is not None and old.dtype.kind in "iu":
+            if np.any(values != np.round(values)):
+                raise ValueError(f"axis {name!r} holds whole numbers, got {text!r}; write e.g. {name}=0..9")
+            values = values.astype(old.dtype)
+        elif old is not None:
+            values = values.astype(float)
+        changed[name] = values
+    return changed
+
+
+def parse_values(text: str, name: str = "axis") -> np.ndarray:
+    """Numbers and ranges with commas between: `0.9,0.99`, `0:0.05:100` (a hundred from 0 to 0.05), `0..9` (whole ones).
+
+    >>> parse_values("0:1:5").tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    >>> parse_values("1,2,4..6").tolist()
+    [1, 2, 4, 5, 6]
+    """
+    return np.concatenate([_parse_item(item.strip(), name) for item in text.split(",")])
+
+
+def _parse_item(item: str, name: str) -> np.ndarray:
+    first, dots, last = item.partition("..")
+    if dots and WHOLE.fullmatch(first) and WHOLE.fullmatch(last) and int(first) <= int(last):
+        return int(first) + np.arange(_few_enough(int(last) - int(first) + 1, item, name))
+    parts = item.split(":")
+    if len(parts) == 3 and all(map(NUMBER.fullmatch, parts[:2])) and WHOLE.fullmatch(parts[2]) and int(parts[2]) >= 1:
+        return np.linspace(float(parts[0]), float(parts[1]), _few_enough(int(parts[2]), item, name))
+    if WHOLE.fullmatch(item):
+        return np.array([int(item)])
+    if NUMBER.fullmatch(item):
+        return np.array([float(item)])
+    raise ValueError(
+        f"cannot read {item!r} as values of {name}; write numbers (0.9,0.99), a range with its number of values "
+        "(0:0.05:100) or whole numbers (0..9)"
+    )
+
+
+def _few_enough(number: int, item: str, name: str) -> int:
+    if number > MOST_VALUES:
+        raise ValueError(f"{item!r} are {number} values of {name}, at most {MOST_VALUES} are taken; split the sweep")
+    return number
