@@ -64,7 +64,7 @@ def mendable(command: Callable[..., None]) -> Callable[..., None]:
             _fail(" ".join(str(error).split()))
         except OSError as error:
             where, what = error.filename or "the disk", error.strerror or error
-            _fail(f"{where}: {what}; what is finished is kept, mend it and --resume")
+            _fail(f"cannot write {where}: {what}; what is finished is kept, mend it and --resume")
 
     return guarded
 

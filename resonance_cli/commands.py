@@ -1,5 +1,7 @@
 """What the commands do, on top of the package."""
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -7,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,7 +103,9 @@ def _prepare(
 ) -> tuple[sweepfile.SweepFile, chunks.Grid, tuple[Any, ...]]:
     """The sweep of a file, traced and checked, and the devices to run it on."""
     # Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
-    jax.config.update("jax_num_cpu_devices", devices or min(8, os.cpu_count() or 1))
+    cores = devices or min(8, os.cpu_count() or 1)
+    if jax.config.jax_num_cpu_devices != cores:  # pyright: ignore[reportAttributeAccessIssue]
+        jax.config.update("jax_num_cpu_devices", cores)
     cluster.join()
     swept = sweepfile.load(file, variant)
     jax.config.update("jax_enable_x64", (dtype or swept.dtype) == "float64")
@@ -288,53 +292,51 @@ def doctor() -> bool:
             ("memory", f"{_bytes(free_memory(devices[0]))} free on the first"),
         ]
     )
-    passed = [_check(check) for check in (_theory_is_exact, _runs_resonate, _jobs_resume)]
+    with tempfile.TemporaryDirectory() as folder:
+        checks = (_theory_is_exact, _jobs_resonate, _jobs_resume)
+        passed = [_check(check, Path(folder) / "doctor.zarr") for check in checks]
     _say(f"{sum(passed)} of {len(passed)} checks passed in {time.perf_counter() - begin:.1f} s")
     return all(passed)
 
 
-def _check(check: Any) -> bool:
+def _check(check: Callable[[Path], str | None], out: Path) -> bool:
     try:
-        found = check()
+        with contextlib.redirect_stdout(io.StringIO()):  # lines about chunks
+            found = check(out)
     except Exception as error:
         found = f"{type(error).__name__}: {error}"
     print(f"{'FAILED' if found else 'ok':>8}  {check.__doc__}{f': {found}' if found else ''}")
     return not found
 
 
-def _theory_is_exact() -> str | None:
+def _theory_is_exact(out: Path) -> str | None:
     """the determinant of the monodromy matrix is mu^(n N)"""
     M = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / 22), mu=0.98, eta=0.01)
     found, expected = float(np.linalg.det(np.asarray(M, np.float64))), 0.98**44
     return None if abs(found / expected - 1) < 1e-3 else f"{found} instead of {expected}"
 
 
-def _runs_resonate() -> str | None:
+def _jobs_resonate(out: Path) -> str | None:
     """runs diverge inside the first tongue, converge without drift, and stay finite"""
-    data = rj.sweep(_doctors_point, {"f": [0.0, 1 / 22], "seed": np.arange(4)})
+    job.run(_doctors_grid(), out, devices=tuple(jax.local_devices()), chunk=4)
+    data = load(out)
     converged, diverged = data.growth_rate.isel(f=0) < 0, data.growth_rate.isel(f=1) > 0
-    return (
-        None if bool((converged & diverged & np.isfinite(data.log10_distance)).all()) else str(data.growth_rate.values)
-    )
+    as_expected = bool((converged & diverged & np.isfinite(data.log10_distance)).all())
+    return None if as_expected else str(data.growth_rate.values)
 
 
-def _jobs_resume() -> str | None:
-    """a job with a damaged chunk is mended by computing that chunk alone, to the same bits"""
-    grid = chunks.prepare(_doctors_point, {"f": np.array([0.0, 1 / 22]), "seed": np.arange(4)})
-    devices = tuple(jax.local_devices())
-    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as quiet:
-        out, stdout = Path(folder) / "doctor.zarr", sys.stdout
-        sys.stdout = quiet  # the lines about chunks
-        try:
-            job.run(grid, out, devices=devices, chunk=4)
-            before = load(out)
-            file = next(file for file in (out / "growth_rate" / "c").rglob("0") if file.is_file())
-            file.write_bytes(file.read_bytes()[:-1])
-            outcome = job.run(grid, out, devices=devices, resume=True)
-            after = load(out)
-        finally:
-            sys.stdout = stdout
-    return None if outcome.chunks == 1 and before.equals(after) else f"{outcome.chunks} chunks computed again"
+def _jobs_resume(out: Path) -> str | None:
+    """a damaged chunk is found and computed again, it alone, to the same bits"""
+    before = load(out)
+    file = next(file for file in (out / "growth_rate" / "c").rglob("0") if file.is_file())
+    file.write_bytes(file.read_bytes()[:-1])
+    outcome = job.run(_doctors_grid(), out, devices=tuple(jax.local_devices()), resume=True)
+    same = before.equals(load(out))
+    return None if outcome.chunks == 1 and same else f"{outcome.chunks} chunks computed, same bits: {same}"
+
+
+def _doctors_grid() -> chunks.Grid:
+    return chunks.prepare(_doctors_point, {"f": np.array([0.0, 1 / 22]), "seed": np.arange(4)})
 
 
 def _doctors_point(f, seed):

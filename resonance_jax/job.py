@@ -103,51 +103,60 @@ def run(
     _check_same(store, grid, attrs, chunk)
 
     mine = shard.units(store.num_units)
-    locked = store.lock(mine)
-    if not resume and any(store.begun(unit) for unit in mine):
-        raise ValueError(f"{out} has chunks of this sweep already; add --resume to go on, or give another --out")
-    todo = [unit for unit in mine if store.read_status(unit) is None]
-    store.remove(todo)
-
-    kept = sum(store.cells(unit) for unit in mine) - sum(store.cells(unit) for unit in todo)
-    total = kept + sum(store.cells(unit) for unit in todo)
-    entry = {"host": socket.gethostname(), "device": _name(devices), "shard": list(shard), "chunks": len(todo)}
-    with _reporter(total, kept) as reporter, Guard(max_minutes, lambda reason: _stop(reason, reporter)) as guard:
-        if not locked:
+    with store.locked(mine) as has_locks:
+        if not has_locks:
             print("this file system has no locks: see to it that no two jobs write the same shard", file=sys.stderr)
-        computed = 0
+        if not resume and any(store.begun(unit) for unit in mine):
+            raise ValueError(f"{out} has chunks of this sweep already; add --resume to go on, or give another --out")
+        todo = [unit for unit in mine if store.read_status(unit) is None]
+        store.remove(todo)
+        return _work_off(todo, len(mine) - len(todo), store, program, grid, devices, shard, max_minutes)
+
+
+def _work_off(
+    todo: list[int],
+    kept: int,
+    store: Store,
+    program: Program | None,
+    grid: Grid,
+    devices: tuple[Device, ...],
+    shard: Shard,
+    max_minutes: float | None,
+) -> Outcome:
+    """Compute and store chunk after chunk, and tell of it."""
+    cells = sum(store.cells(unit) for unit in todo)
+    entry = {"host": socket.gethostname(), "device": _name(devices), "shard": list(shard), "chunks": len(todo)}
+    with _reporter(cells) as reporter, Guard(max_minutes, lambda reason: _stop(reason, reporter)) as guard:
+        if not todo:
+            return Outcome(store, 0, kept, 0, 0.0)
+        store.log({"event": "start", "time": _now(), **entry})
+        reporter.say("compiling")
+        box = chunks.split_evenly(store.box, len(devices))
+        if program is None or program.box != box:
+            program = chunks.compile_box(grid.cell, box, devices)
+        reporter.say("running")
         begin = time.perf_counter()
-        if todo:
-            store.log({"event": "start", "time": _now(), **entry})
-            reporter.say("compiling")
-            box = chunks.split_evenly(store.box, len(devices))
-            program = program if program and program.box == box else chunks.compile_box(grid.cell, box, devices)
-            reporter.say("running")
-            begin = time.perf_counter()
         for done, unit in enumerate(todo):
             guard.stop_unless_time_for((time.perf_counter() - begin) / done if done else 0)
             start = time.perf_counter()
             program, outputs = _compute(program, grid, store.place(unit), devices)
             with guard.writing:
                 store.write(unit, dict(zip(grid.cell.outputs, outputs, strict=True)))
-            computed += store.cells(unit)
             seconds = round(time.perf_counter() - start, 3)
             reporter.advance(store.cells(unit), chunk=unit, chunks=f"{done + 1}/{len(todo)}", seconds=seconds)
         seconds = time.perf_counter() - begin
-        if todo:
-            store.log({"event": "end", "time": _now(), **entry, "cells": computed, "seconds": round(seconds, 3)})
-    return Outcome(store, len(todo), len(mine) - len(todo), computed, seconds)
+        store.log({"event": "end", "time": _now(), **entry, "cells": cells, "seconds": round(seconds, 3)})
+        return Outcome(store, len(todo), kept, cells, seconds)
 
 
 def _compute(
-    program: Program | None, grid: Grid, place: chunks.Place, devices: tuple[Device, ...]
+    program: Program, grid: Grid, place: chunks.Place, devices: tuple[Device, ...]
 ) -> tuple[Program, list[np.ndarray]]:
     """The outputs of a chunk. Where it does not fit into the memory, it is tried once more in halves.
 
     Returns:
         The program that fits, for the next chunk, and the outputs.
     """
-    assert program is not None
     try:
         return program, chunks.run(program, grid, place)
     except jax.errors.JaxRuntimeError as error:
@@ -175,8 +184,8 @@ def _few(grid: Grid) -> int:
     return math.ceil(grid.size / NUM_CHUNKS)
 
 
-def _reporter(total: int, done: int) -> Bar | Lines:
-    return Bar(total, True, done=done) if sys.stdout.isatty() else Lines(total, done=done)
+def _reporter(cells: int) -> Bar | Lines:
+    return Bar(cells, True) if sys.stdout.isatty() else Lines(cells)
 
 
 def _stop(reason: str, reporter: Bar | Lines) -> None:
@@ -222,7 +231,7 @@ def differences(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int |
         found.append(f"axes {', '.join(grid.coordinates)}, in the store {', '.join(store.axes)}")
     else:
         for name, values in grid.coordinates.items():
-            stored = store.coordinates[name][:]
+            stored = store.coordinate(name)
             if stored.shape != values.shape or not np.array_equal(stored, values):
                 found.append(f"axis {name} is {_range(values)}, in the store {_range(stored)}")
     found += [
@@ -283,7 +292,7 @@ class Plan(NamedTuple):
 
 
 def plan(grid: Grid, *, devices: tuple[Device, ...], shard: Shard = ALL, chunk: int | None = None) -> Plan:
-    """Compile, then run the first, the last and the middle chunk, as far as ten seconds go, into a store for the bin."""
+    """Compile, then run the first, the last and the middle chunk, as far as ten seconds go; nothing is kept."""
     box, program = chunks.compile_to_fit(grid, chunk or _few(grid), devices, may_shrink=chunk is None)
     took: list[float] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,9 +1,8 @@
 """How far the work is: a bar on a terminal, a line of JSON for each chunk in the log of a job, or nothing."""
 
 import json
-import sys
 import time
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from rich.progress import (
     BarColumn,
@@ -26,7 +25,7 @@ class _Rate(ProgressColumn):
 class Bar:
     """A bar of cells on the terminal, or nothing."""
 
-    def __init__(self, total: int, show: bool, *, done: int = 0) -> None:
+    def __init__(self, total: int, show: bool) -> None:
         self._progress = None
         if show:
             columns = (
@@ -39,7 +38,7 @@ class Bar:
                 TimeRemainingColumn(),
             )
             self._progress = Progress(*columns)
-            self._task = self._progress.add_task("", total=total, completed=done)
+            self._task = self._progress.add_task("", total=total)
 
     def say(self, what: str) -> None:
         if self._progress:
@@ -62,19 +61,17 @@ class Bar:
 class Lines:
     """One line of JSON for each chunk, written out at once."""
 
-    def __init__(self, total: int, stream: IO[str] | None = None, *, done: int = 0) -> None:
-        self._total, self._done, self._stream = total, done, stream or sys.stdout
-        self._new, self._begin = 0, time.perf_counter()
+    def __init__(self, total: int) -> None:
+        self._total, self._done, self._begin = total, 0, time.perf_counter()
 
     def say(self, what: str) -> None:
-        print(json.dumps({"event": what, "cells": self._done, "of": self._total}), file=self._stream, flush=True)
-        self._begin = time.perf_counter() if self._new == 0 else self._begin
+        print(json.dumps({"event": what, "cells": self._done, "of": self._total}), flush=True)
+        if self._done == 0:
+            self._begin = time.perf_counter()
 
     def advance(self, cells: int, **facts: Any) -> None:
         self._done += cells
-        self._new += cells
-        seconds = time.perf_counter() - self._begin
-        rate = self._new / seconds
+        rate = self._done / (time.perf_counter() - self._begin)
         line = {
             "event": "chunk",
             **facts,
@@ -83,7 +80,7 @@ class Lines:
             "cells_per_second": round(rate, 1),
             "seconds_left": round((self._total - self._done) / rate, 1),
         }
-        print(json.dumps(line), file=self._stream, flush=True)
+        print(json.dumps(line), flush=True)
 
     def __enter__(self) -> Self:
         return self

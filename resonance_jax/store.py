@@ -14,7 +14,7 @@ import re
 import shutil
 import uuid
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -47,13 +47,12 @@ class Store:
         self.attrs: dict[str, Any] = dict(group.attrs)
         self._status: Any = arrays.pop(STATUS)
         self.axes: tuple[str, ...] = self._status.metadata.dimension_names
-        self.coordinates: dict[str, Any] = {name: arrays.pop(name) for name in self.axes}
+        self._coordinates: dict[str, Any] = {name: arrays.pop(name) for name in self.axes}
         self.outputs: dict[str, Any] = arrays
         self.shape: Shape = self._status.shape
         self.box: Shape = self._status.chunks
         self.blocks: Shape = tuple(-(-n // b) for n, b in zip(self.shape, self.box, strict=True))
         self.num_units = math.prod(self.blocks)
-        self._lock: Any = None
 
     @classmethod
     def open(cls, path: Path) -> Self:
@@ -89,6 +88,15 @@ class Store:
         finally:
             shutil.rmtree(partial, ignore_errors=True)
         return cls.open(path)
+
+    def coordinate(self, name: str) -> np.ndarray:
+        """Values of an axis; ValueError where their file is damaged."""
+        try:
+            return self._coordinates[name][:]
+        except OSError:
+            raise
+        except Exception:
+            raise ValueError(f"axis {name} of {self.path} is damaged; give another --out") from None
 
     def place(self, unit: int) -> Place:
         """Where a unit lies in the grid."""
@@ -141,29 +149,30 @@ class Store:
                 if file.with_name(file.name.split(".")[0]) in wanted:
                     file.unlink(missing_ok=True)
 
-    def lock(self, units: Iterable[int]) -> bool:
-        """Hold these units until the process ends, however it ends; ValueError where another one holds any of them.
+    @contextlib.contextmanager
+    def locked(self, units: Iterable[int]) -> Iterator[bool]:
+        """Hold these units, at most until the process ends, however it ends; ValueError where another one holds any.
 
         A lock is a byte of one file, so any two jobs that share a unit exclude each other, however they are split.
 
-        Returns:
+        Yields:
             False where the file system has no locks.
         """
         import fcntl  # not on Windows
 
-        self._lock = open(self.path / STATUS / ".lock", "ab")  # noqa: SIM115 - held until the process ends
-        try:
-            for unit in units:
-                fcntl.lockf(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, unit)
-        except OSError as error:
-            if error.errno not in (errno.EACCES, errno.EAGAIN):
-                return False
-            self._lock.close()
-            raise ValueError(
-                f"{self.path} is being written by another job that works on the same chunks; "
-                "wait for it, or give each job a --shard of its own"
-            ) from None
-        return True
+        with open(self.path / STATUS / ".lock", "ab") as file:
+            has_locks = True
+            try:
+                for unit in units:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, unit)
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    raise ValueError(
+                        f"{self.path} is being written by another job that works on the same chunks; "
+                        "wait for it, or give each job a --shard of its own"
+                    ) from None
+                has_locks = False
+            yield has_locks
 
     def log(self, entry: Mapping[str, Any]) -> None:
         """Add a line to the log of the jobs that wrote here: who computed what, and where."""

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-WHOLE = re.compile(r"[+-]?\d+")
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 MOST_VALUES = 10**7  # of one axis; more is a slip of the finger
 
 

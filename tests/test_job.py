@@ -1,0 +1,203 @@
+"""Batch jobs in this process: shards, memory, progress, plans. What needs processes of its own is in test_cli.py."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+
+import resonance_jax as rj
+from resonance_jax import chunks, job, memory
+from resonance_jax.store import load
+
+AXES = {"x": np.linspace(0.0, 1.0, 7), "y": np.linspace(1.0, 2.0, 10)}
+
+
+def point(x, y):
+    return {"z": jnp.sin(x) * y}
+
+
+@pytest.fixture(scope="module")
+def grid():
+    return chunks.prepare(point, AXES)
+
+
+def run(grid, out, devices=1, **named):
+    return job.run(grid, out, devices=tuple(jax.local_devices()[:devices]), **named)
+
+
+def test_shards_fill_one_store_with_what_one_job_computes(grid, tmp_path):
+    for number in (3, 1, 2):
+        outcome = run(grid, tmp_path / "shards.zarr", shard=job.Shard(number, 3), chunk=10)
+        assert outcome.complete == (number == 2)
+    assert run(grid, tmp_path / "one.zarr", chunk=10).chunks == 7
+    xr.testing.assert_identical(load(tmp_path / "shards.zarr").drop_attrs(), load(tmp_path / "one.zarr").drop_attrs())
+    np.testing.assert_array_equal(load(tmp_path / "one.zarr").z, rj.sweep(point, AXES, devices=1, chunk=10).z)
+
+
+def test_every_unit_belongs_to_one_shard():
+    for count in (1, 2, 3, 7, 20):
+        parts = [job.Shard(i, count).units(17) for i in range(1, count + 1)]
+        assert sorted(unit for part in parts for unit in part) == list(range(17))
+        assert max(map(len, parts)) - min(map(len, parts)) <= 1
+
+
+def test_a_started_store_needs_resume(grid, tmp_path):
+    run(grid, tmp_path / "a.zarr", chunk=10, shard=job.Shard(1, 2))
+    with pytest.raises(ValueError, match=r"has chunks of this sweep already; add --resume to go on, or give another"):
+        run(grid, tmp_path / "a.zarr")
+    assert run(grid, tmp_path / "a.zarr", shard=job.Shard(2, 2)).chunks == 3  # nothing of its own is there yet
+    assert run(grid, tmp_path / "new.zarr", chunk=10, resume=True).chunks == 7  # what a preempted job is started with
+
+
+def test_another_number_of_devices_goes_on_with_the_same_chunks(grid, tmp_path):
+    run(grid, tmp_path / "a.zarr", chunk=35, shard=job.Shard(1, 2))
+    outcome = run(grid, tmp_path / "a.zarr", devices=2, resume=True)
+    assert outcome.chunks == 1
+    np.testing.assert_array_equal(load(tmp_path / "a.zarr").z, rj.sweep(point, AXES, devices=1).z)
+
+
+BIT_EQUAL = """
+import jax, sys
+jax.config.update("jax_num_cpu_devices", 4)
+import numpy as np, resonance_jax as rj
+from pathlib import Path
+from resonance_jax import chunks, job
+def point(seed, f):
+    return rj.oscillate(jax.random.key(seed), shift=rj.shifts.sinusoid(f), mu=0.98, eta=0.01, num_steps=50, tail=50,
+                        problem=rj.problems.linear_regression(dim=1, samples=3))
+grid = chunks.prepare(point, {"seed": np.arange(3), "f": np.linspace(0, 0.05, 9)})
+for n in (1, 2, 4):
+    job.run(grid, Path(sys.argv[1]) / f"{n}.zarr", devices=tuple(jax.local_devices()[:n]), chunk=14)
+"""
+
+
+def test_one_two_and_four_devices_are_bit_equal(tmp_path):
+    subprocess.run([sys.executable, "-c", BIT_EQUAL, tmp_path], check=True, stdout=subprocess.DEVNULL)
+    one, two, four = (load(tmp_path / f"{n}.zarr") for n in (1, 2, 4))
+    assert one.log10_distance.size == 27
+    for other in (two, four):
+        for name in one.data_vars:
+            np.testing.assert_array_equal(one[name], other[name])
+
+
+class Exhausted:
+    """An executable that has no memory for more than some cells."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.asked: list[int] = []
+
+    def compile(self, cell, box, devices):
+        program = COMPILE(cell, box, devices)
+
+        def executable(*values):
+            self.asked.append(int(np.prod(box)))
+            if np.prod(box) > self.most:
+                raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 7 bytes.")
+            return program.executable(*values)
+
+        return chunks.Program(executable, box, 0.0)
+
+
+COMPILE = chunks.compile_box
+
+
+def test_a_chunk_that_does_not_fit_is_halved_once(grid, tmp_path, monkeypatch):
+    device = Exhausted(most=20)
+    monkeypatch.setattr(chunks, "compile_box", device.compile)
+    outcome = run(grid, tmp_path / "a.zarr", chunk=35)
+    assert outcome.chunks == 3
+    assert device.asked == [30] + [15] * 6  # tried whole once; the next chunks begin with halves
+    monkeypatch.undo()
+    np.testing.assert_array_equal(load(tmp_path / "a.zarr").z, rj.sweep(point, AXES, devices=1).z)
+
+
+def test_a_chunk_that_does_not_fit_by_halves_is_reported(grid, tmp_path, monkeypatch):
+    device = Exhausted(most=10)
+    monkeypatch.setattr(chunks, "compile_box", device.compile)
+    message = r"a chunk of 40 cells does not fit into the memory of 1 x cpu \(cpu\), nor does half of one; start a new"
+    with pytest.raises(ValueError, match=message + r" store with --chunk 5"):
+        run(grid, tmp_path / "a.zarr", chunk=40)
+    assert device.asked == [40, 20]
+
+
+def test_other_errors_of_a_device_are_not_hidden(grid, tmp_path, monkeypatch):
+    def broken(cell, box, devices):
+        def executable(*values):
+            raise jax.errors.JaxRuntimeError("INTERNAL: a cable is loose")
+
+        return chunks.Program(executable, box, 0.0)
+
+    monkeypatch.setattr(chunks, "compile_box", broken)
+    with pytest.raises(jax.errors.JaxRuntimeError, match="a cable is loose"):
+        run(grid, tmp_path / "a.zarr", chunk=40)
+
+
+def test_one_line_of_json_for_each_chunk(grid, tmp_path, capsys):
+    run(grid, tmp_path / "a.zarr", chunk=10)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["event"] for line in lines] == ["compiling", "running"] + ["chunk"] * 7
+    assert [line["cells"] for line in lines[2:]] == list(range(10, 71, 10))
+    assert lines[-1]["of"] == 70
+    assert lines[-1]["seconds_left"] == 0
+    assert all(line["cells_per_second"] > 0 for line in lines[2:])
+
+
+def test_a_bar_on_a_terminal(grid, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    run(grid, tmp_path / "a.zarr", chunk=35)
+    shown = capsys.readouterr().out
+    assert "70/70" in shown
+    assert "cells" in shown
+
+
+def test_plan(grid):
+    plan = job.plan(grid, devices=tuple(jax.local_devices()[:1]), shard=job.Shard(2, 2), chunk=10)
+    assert (plan.cells, plan.chunks, plan.chunk_shape) == (30, 3, (1, 10))
+    assert plan.chunk_seconds > 0
+    assert 2**26 < plan.peak_host_bytes <= memory.peak_of_process()
+    assert plan.disk_bytes == 30 * 5
+    with pytest.raises(ValueError, match=r"shard 9/9 has none of the 7 chunks; take fewer shards"):
+        job.plan(grid, devices=tuple(jax.local_devices()[:1]), shard=job.Shard(9, 9), chunk=10)
+
+
+def test_memory_that_a_control_group_leaves(tmp_path, monkeypatch):
+    inner = tmp_path / "job" / "step"
+    inner.mkdir(parents=True)
+    (tmp_path / "job" / "memory.max").write_text("1000\n")
+    (tmp_path / "job" / "memory.current").write_text("400\n")
+    (inner / "memory.max").write_text("max\n")
+    (inner / "memory.current").write_text("300\n")
+    monkeypatch.setattr(memory, "CGROUP", tmp_path)
+    read = Path.read_text
+    groups = "12:cpu:/elsewhere\n0::/job/step\n"
+    monkeypatch.setattr(Path, "read_text", lambda self: groups if self == Path("/proc/self/cgroup") else read(self))
+    assert memory.free_memory(jax.local_devices()[0]) == 600 / 2  # two devices share it
+
+
+def test_a_million_steps_of_divergence_stay_finite(tmp_path):
+    def diverging(mu, eta):
+        return rj.oscillate(
+            jax.random.key(0),
+            shift=rj.shifts.sinusoid(1 / 22),
+            problem=rj.problems.linear_regression(dim=1, samples=1),
+            mu=mu,
+            eta=eta,
+            num_steps=1_000_000,
+            tail=1000,
+        )
+
+    grid = chunks.prepare(diverging, {"mu": [0.5, 0.999], "eta": [0.001, 0.1, 10.0]})
+    run(grid, tmp_path / "long.zarr", chunk=6)
+    data = load(tmp_path / "long.zarr")
+    assert np.isfinite(data.log10_distance).all()
+    assert np.isfinite(data.growth_rate).all()
+    assert float(data.log10_distance.max()) > 1e6  # a number of a million digits
+    assert float(data.log10_distance.min()) < -100
+    assert data.status.sel(mu=0.5).values.tolist() == [1, 1, 2]
