@@ -1,6 +1,7 @@
 """Floquet theory of SGDm: mean -> B -> A -> psi(T) -> rho."""
 
 from resonance_jax.spectral import log_spectral_radius as log_spectral_radius
+from resonance_jax.theory.boundary import stability_boundary as stability_boundary
 from resonance_jax.theory.continuous import integrate as integrate
 from resonance_jax.theory.continuous import monodromy as monodromy
 from resonance_jax.theory.discrete import discrete_monodromy as discrete_monodromy
