@@ -7,3 +7,5 @@ from resonance_jax.theory.continuous import monodromy as monodromy
 from resonance_jax.theory.discrete import discrete_monodromy as discrete_monodromy
 from resonance_jax.theory.expected import gradient_matrix as gradient_matrix
 from resonance_jax.theory.growth import growth_rate as growth_rate
+from resonance_jax.theory.safe_momentum import SafeMomentum as SafeMomentum
+from resonance_jax.theory.safe_momentum import largest_safe_momentum as largest_safe_momentum

@@ -27,6 +27,10 @@ def program_of(rate: Rate, names: tuple[str, ...]) -> Program:
     if not callable(rate):
         raise ValueError(f"rate must be a function of named scalars, got {rate!r}; pass the function, not its result")
     try:
+        hash(rate)
+    except TypeError as error:
+        raise ValueError(f"rate must be hashable, got one with an {error}; wrap it in a function") from None
+    try:
         inspect.signature(rate).bind(**dict.fromkeys(names))
     except TypeError as error:
         raise ValueError(

@@ -187,7 +187,7 @@ def _follow(
 
 def _is_crossed(known: _Known, cells: np.ndarray, stride: Stride) -> np.ndarray:
     signs = sign(known.at(_corners(cells, stride)))
-    return (signs > 0).any(axis=1) & (signs < 0).any(axis=1)
+    return np.logical_and((signs > 0).any(axis=1), (signs < 0).any(axis=1))
 
 
 def _polylines(known: _Known, cells: np.ndarray, stride: Stride) -> list[np.ndarray]:
@@ -240,7 +240,7 @@ def _check_ranges(ranges: Mapping[str, Any]) -> tuple[str, str]:
 
 def _check_tolerance(tolerance: Any, ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
     """The tolerance of each range."""
-    by_name = dict(tolerance) if isinstance(tolerance, Mapping) else dict.fromkeys(ranges, tolerance)
+    by_name: dict[str, Any] = dict(tolerance) if isinstance(tolerance, Mapping) else dict.fromkeys(ranges, tolerance)
     if set(by_name) != set(ranges):
         raise ValueError(
             f"tolerance must be one number or one for each of {list(ranges)}, got {tolerance!r}; name both"
