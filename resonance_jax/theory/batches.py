@@ -49,8 +49,9 @@ def _trace(rate: Rate, names: tuple[str, ...], dtype: Any) -> Program:
         with checks.watching(scalars) as found:
             value = rate(**scalars)
         ranges.extend(found)
-        if not (jnp.shape(value) == () and jnp.issubdtype(jnp.result_type(value), jnp.floating)):
-            raise ValueError(f"rate must return one real number, got {value}; return a scalar of its dtype, {dtype}")
+        scalar = isinstance(value, jax.Array | np.ndarray | np.generic | float) and jnp.shape(value) == ()
+        if not scalar or not jnp.issubdtype(jnp.result_type(value), jnp.floating):
+            raise ValueError(f"rate must return one real number, got {value}; return a scalar, one part of a tuple")
         return value
 
     try:

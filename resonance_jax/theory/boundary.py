@@ -63,6 +63,11 @@ def stability_boundary(
     checks.at_least_one("coarse", coarse, "it counts the cells of the first grid along a range")
     checks.at_least_one("chunk", chunk, "it counts the points that are evaluated together")
     checks.at_least_one("max_evaluations", max_evaluations, "leave it out for 200,000")
+    if max_evaluations < (coarse + 1) ** 2:
+        raise ValueError(
+            f"max_evaluations must be at least {(coarse + 1) ** 2}, the points of the coarse grid, "
+            f"got {max_evaluations}; raise it, or take a smaller coarse"
+        )
     x, y = _check_ranges(ranges)
     program = program_of(rate, (x, y))
     for name, expected in program.ranges:

@@ -33,7 +33,8 @@ def segments(values: np.ndarray) -> np.ndarray:
     crossed = crossed_edges(values)
     plain = np.flatnonzero(crossed.sum(axis=1) == 2)
     saddle = np.flatnonzero(crossed.all(axis=1))
-    around_first = sign(values[saddle].mean(axis=1)) != sign(values[saddle, 0])
+    mean = np.clip(values[saddle], -1e300, 1e300).mean(axis=1)  # two infinities have one, too
+    around_first = sign(mean) != sign(values[saddle, 0])
     pairs = [np.column_stack([plain, *np.nonzero(crossed[plain])[1].reshape(-1, 2).T])]
     for around, edges in ((around_first, ((3, 0), (1, 2))), (~around_first, ((0, 1), (2, 3)))):
         pairs += [np.column_stack([saddle[around], *np.broadcast_to(pair, (around.sum(), 2)).T]) for pair in edges]
@@ -47,7 +48,7 @@ def chains(pairs: np.ndarray) -> Iterator[list[int]]:
         Labels in order, first the paths with two ends, then the closed ones, whose first label stands at the end again.
 
     >>> list(chains(np.array([[5, 7], [1, 2], [7, 6], [2, 3], [3, 1]])))
-    [[5, 7, 6], [1, 2, 3, 1]]
+    [[5, 7, 6], [1, 3, 2, 1]]
     """
     beside: dict[int, list[int]] = {}
     for a, b in pairs.tolist():

@@ -136,7 +136,7 @@ def largest_safe_momentum(
     if first in (0, len(mu)):
         return SafeMomentum(np.nan if first == 0 else top, frequency)
     while mu[first] - mu[first - 1] > tolerance:
-        mu = np.linspace(mu[first - 1], mu[first], coarse + 1)
+        mu = np.linspace(mu[first - 1], mu[first], max(coarse, 2) + 1)
         inside, its_frequency = begin(mu[1:-1])
         first, frequency = inside + 1, frequency if np.isnan(its_frequency) else its_frequency
     return SafeMomentum(float(mu[first - 1]), frequency)
@@ -156,8 +156,5 @@ def _check(shift: Any, eta: Any, frequencies: Any, tolerance: Any, coarse: Any, 
     smallest = 8 * float(jnp.finfo(jnp.result_type(float)).eps)  # two momenta of a scan differ
     checks.between("tolerance", tolerance, smallest, 0.5, f"it is a distance in mu, in {jnp.result_type(float)}")
     checks.at_least_one("chunk", chunk, "it counts the points that are evaluated together")
-    if not isinstance(coarse, int) or isinstance(coarse, bool) or coarse < 2:
-        raise ValueError(
-            f"coarse must be a whole number of at least 2, got {coarse!r}; each scan cuts into so many cells"
-        )
+    checks.at_least_one("coarse", coarse, "it counts the cells of a scan")
     return listed.astype(float)
