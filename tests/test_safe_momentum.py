@@ -33,6 +33,12 @@ def test_first_frequency_and_its_momentum():
         assert found.frequency == 0.5
 
 
+def test_first_to_grow_is_not_the_fastest():
+    """f = 0.1 grows slowly from 0.5 on, f = 0.4 fast from 0.50005 on, in the same cell of the last scan."""
+    found = safe(lambda f, mu, eta: jnp.where(f < 0.2, 0.01 * (mu - 0.5), mu - 0.50005), frequencies=[0.4, 0.1])
+    assert found == (pytest.approx(0.5, abs=1e-4), 0.1)
+
+
 def test_growth_need_not_be_monotone():
     """Growth in (0.3, 0.5) and above 0.8: the first edge counts."""
     found = safe(lambda f, mu, eta: (mu - 0.3) * (mu - 0.5) * (mu - 0.8))
