@@ -106,11 +106,11 @@ def test_two_components():
     assert np.isnan(edge.x).sum() == 1
 
 
-@pytest.mark.parametrize("centre", [(0.52, 0.55), (0.77, 0.55), (0.52, 0.8), (0.27, 0.3)])
+@pytest.mark.parametrize("centre", [(0.52, 0.55), (0.77, 0.55), (0.52, 0.8), (0.23, 0.55), (0.52, 0.2)])
 def test_curve_is_followed_out_of_the_cells_that_the_coarse_grid_saw(centre):
     """A thin ring through one point of the coarse grid: most of it lies in cells whose corners have one sign.
 
-    It lies inside, or is cut by the right, the upper, or the two lower borders.
+    It lies inside, or is cut by one of the borders.
     """
     radius, half = 0.2746, 0.015
 
@@ -212,7 +212,7 @@ def edge_of_tongues():
 
 
 def root_in_mu(f, low, high):
-    return brentq(lambda mu: reference.log_rho_of_ode(f, mu, 0.01), low, high, xtol=1e-7)
+    return brentq(lambda mu: reference.log_rho_of_ode(f, mu, 0.01), low, high, xtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def root_in_mu(f, low, high):
 )
 def test_tips_of_the_tongues(edge_of_tongues, T, tip, f_range, mu_range):
     """In float32, against DOP853 in float64: the lowest root in mu over all f."""
-    exact = minimize_scalar(root_in_mu, bounds=f_range, args=mu_range, method="bounded", options=dict(xatol=2e-6))
+    exact = minimize_scalar(root_in_mu, bounds=f_range, args=mu_range, method="bounded", options=dict(xatol=1e-5))
     inside = edge_of_tongues.where((edge_of_tongues.f > f_range[0]) & (edge_of_tongues.f < f_range[1]), drop=True)
     lowest = inside.isel(point=inside.mu.argmin("point"))
     assert float(lowest.mu) == pytest.approx(exact.fun, abs=1e-5)
