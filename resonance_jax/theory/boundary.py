@@ -42,7 +42,7 @@ def stability_boundary(
             positive. Points are evaluated in order of the first range: give first what makes a rate costly, as f.
         tolerance: largest side of the cells in which the curve is found, one number or one for each name. The points
             are interpolated within: where the rate is smooth they are far closer.
-        coarse: cells of the first grid along each range.
+        coarse: cells of the first grid along each range. A region in which one of these cells fits is found.
         chunk: points that are evaluated together, as one compiled program.
         max_evaluations: where more would be needed, the finest complete boundary is returned, with a warning. A noisy
             rate changes its sign everywhere near 0 once the cells are smaller than its noise.

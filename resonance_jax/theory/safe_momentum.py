@@ -89,8 +89,8 @@ def largest_safe_momentum(
         lowest: where the scan begins, in [0, 1].
         highest: where it ends, at most 1; None: 1 - tolerance, since at 1 nothing is damped and the rate of every
             frequency outside its tongues is 0 up to rounding.
-        tolerance: the result is at most this much below the infimum, and never above.
-        coarse: cells of each scan.
+        tolerance: the result is at most this much below the infimum, and not above it but for the rate's own rounding.
+        coarse: cells of each scan; a window of growth as wide as a cell of the first is found.
         chunk: points that are evaluated together, as one compiled program.
 
     Returns:
