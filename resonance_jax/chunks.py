@@ -88,6 +88,7 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
     return Cell(arguments, program, dict(sorted(outputs.items())), ranges)
 
 
+@functools.lru_cache(maxsize=64)
 def digest(cell: Cell) -> str:
     """SHA-256 of what a cell computes, the same in every process and on every device.
 

@@ -1,6 +1,6 @@
 """Pictures: heatmaps of distances with the contours of the theory on top, and response curves with their bands."""
 
-from typing import Any
+from typing import Any, cast
 
 import matplotlib.patheffects as effects
 import matplotlib.pyplot as plt
@@ -185,7 +185,8 @@ def overview(data: xr.DataArray, *, over: str = "seed") -> Figure:
 
     Args:
         data: over the axes of a sweep. Of further axes, and of dimensions of its own, the first value is drawn.
-        over: dimension to average over, if it is there; a log10 is averaged as what it is the log10 of.
+        over: dimension to average over, if it is there; a log10 is averaged as what it is the log10 of. What spans more
+            than three decades is drawn on a logarithmic scale.
 
     Returns:
         The figure.
@@ -195,31 +196,37 @@ def overview(data: xr.DataArray, *, over: str = "seed") -> Figure:
     if over in data.dims:
         data = (log10_mean(data, over) if log10 else data.mean(over)).rename(data.name)
         titles.append(f"mean over {over}")
+    if not log10 and 0 < data.min() < data.max() / 1000:  # linear colours would show the largest values alone
+        data, log10 = cast(xr.DataArray, np.log10(data)), True
     shown = [str(dim) for dim in data.dims if data.sizes[dim] > 1][:3] or [str(data.dims[0])]
-    dropped = {str(dim): 0 for dim in data.dims if dim not in shown}
-    data = data.isel(dropped)
-    panels = data[shown[0]].values[
-        np.linspace(0, data.sizes[shown[0]] - 1, min(data.sizes[shown[0]], PANELS)).astype(int)
-    ]
-    rows = [data.sel({shown[0]: value}) for value in panels] if len(shown) == 3 else [data]
-    columns = min(3, len(rows))
-    size = (max(6.4, 4.6 * columns), 4.8 if len(rows) == 1 else 3.9 * -(-len(rows) // columns))
-    figure, axes = plt.subplots(-(-len(rows) // columns), columns, figsize=size, layout="constrained", squeeze=False)
+    dropped = [str(dim) for dim in data.dims if dim not in shown]
+    data = data.isel(dict.fromkeys(dropped, 0))
+    titles += [f"{name} = {data[name].item():g}" for name in dropped if name in data.coords]
+
+    parts = [data]
+    if len(shown) == 3:
+        many = data.sizes[shown[0]]
+        parts = [data.isel({shown[0]: int(i)}) for i in np.linspace(0, many - 1, min(many, PANELS))]
+    columns = min(3, len(parts))
+    rows = -(-len(parts) // columns)
+    size = (6.4, 4.8) if len(parts) == 1 else (4.6 * columns, 3.9 * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
     finite = data.values[np.isfinite(data.values)]
     limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    for ax, one in zip(axes.flat, rows, strict=False):
+    for ax, part in zip(axes.flat, parts, strict=False):
         if len(shown) == 1:
-            ax.plot(data[shown[0]], one, ".-")
+            ax.plot(part[shown[0]], part, ".-")
+            if log10:
+                _decades(ax, *limits)
             ax.set_xlabel(LABELS.get(shown[0], shown[0]))
-            ax.set_ylabel(str(data.name))
+            ax.set_ylabel(LABELS.get(str(data.name), str(data.name)))
             ax.grid(alpha=0.3, lw=0.6)
         else:
             x, y = shown[-2:]
-            title = f"{shown[0]} = {one[shown[0]].item():g}" if len(shown) == 3 else None
-            heatmap(one, x=x, y=y, limits=limits, powers_of_ten=log10, title=title, ax=ax)
-    for ax in axes.flat[len(rows) :]:
+            title = f"{shown[0]} = {part[shown[0]].item():g}" if len(shown) == 3 else None
+            heatmap(part, x=x, y=y, limits=limits, powers_of_ten=log10, title=title, ax=ax)
+    for ax in axes.flat[len(parts) :]:
         ax.set_visible(False)
-    titles += [f"{name} = {data[name].item():g}" for name in dropped if name in data.coords]
     figure.suptitle("; ".join(titles), fontsize=11)
     return figure
 

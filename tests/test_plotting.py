@@ -120,3 +120,26 @@ def test_response_labels_powers_of_ten_or_plain_numbers():
 def test_response_needs_its_three_dimensions():
     with pytest.raises(ValueError, match=r"response draws the dimensions 'T', 'v' and 'seed', got \('T', 'v'\)"):
         rj.plotting.response(CURVES.mean("seed"), hue="v")
+
+
+def test_overview_of_any_number_of_axes():
+    axes = {"eta": [0.1, 0.2], "seed": np.arange(3), "T": [1.0, 2.0, 3.0], "mu": [0.8, 0.9]}
+    loss = xr.DataArray(np.random.default_rng(0).uniform(1, 2, (2, 3, 3, 2)), axes, name="loss")
+    three = rj.plotting.overview(loss)
+    assert [ax.get_title() for ax in three.axes[:2]] == ["eta = 0.1", "eta = 0.2"]
+    assert three.get_suptitle() == "loss; mean over seed"
+    drawn = three.axes[1].collections[0].get_array()
+    np.testing.assert_allclose(drawn, loss.isel(eta=1).mean("seed").transpose("mu", "T"))
+    two = rj.plotting.overview(loss.isel(eta=0))
+    assert two.axes[0].get_xlabel() == rj.plotting.LABELS["T"]
+    one = rj.plotting.overview(loss.isel(eta=[0], mu=0))
+    np.testing.assert_allclose(one.axes[0].lines[0].get_ydata(), loss.isel(eta=0, mu=0).mean("seed"))
+    assert "eta = 0.1" in one.get_suptitle()
+
+
+def test_overview_takes_log10_where_decades_are_many():
+    loss = xr.DataArray([1.0, 10.0, 1e5, np.nan], {"T": [1.0, 2.0, 3.0, 4.0]}, name="loss")
+    np.testing.assert_allclose(rj.plotting.overview(loss).axes[0].lines[0].get_ydata(), [0, 1, 5, np.nan])
+    distance = xr.DataArray([[0.0, 2.0], [1.0, 3.0]], {"seed": [0, 1], "T": [1.0, 2.0]}, name="log10_distance")
+    drawn = rj.plotting.overview(distance).axes[0].lines[0].get_ydata()
+    np.testing.assert_allclose(drawn, np.log10([5.5, 550.0]), rtol=1e-6)
