@@ -26,6 +26,17 @@ class NoiseMoments(NamedTuple):
     eps_z: Array | None  # (dim,), mean of epsilon z
 
 
+class GradientLaw(NamedTuple):
+    """What the law of B depends on:  B = (factor / samples) sum of x x^T,  x = (m + sqrt(c) z, 1)  with a bias."""
+
+    factor: Array  # (), loss factor, times the samples for gradients that are summed
+    samples: Array  # (), draws per step
+    input_variance: Array  # (), c, without the spread of a shift
+    dim: Array  # (), inputs that count
+    input_mask: Array | None  # (max_dim,), the inputs that count; None where all do
+    bias: bool  # whether the constant 1 is an input
+
+
 class LinearRegression(NamedTuple):
     """Least squares y = <theta*, (x, 1)> + epsilon, made by `linear_regression`; a `Problem` and more.
 
@@ -46,6 +57,7 @@ class LinearRegression(NamedTuple):
     noise_moments: Callable[[Array], NoiseMoments]  # key -> moments of `noise`
     gradient: Callable[..., tuple[Matrix, Vector | None]]  # moments, mean, spread=0 -> B, b, entry by entry
     product: Callable[..., Array]  # moments, mean, spread, error -> B error, without forming B
+    law: GradientLaw  # of B, for theory
 
 
 def expected_gradient_matrix(
@@ -118,8 +130,11 @@ def linear_regression(
     dtype = jnp.result_type(float)
     noisy = not checks.is_concrete(noise_variance) or bool(np.any(np.asarray(noise_variance) > 0))
     noise_scale = jnp.sqrt(jnp.asarray(noise_variance, dtype))
-    share = 1 / jnp.asarray(samples, dtype)  # of one sample in a mean
-    factor = jnp.asarray(loss_factor, dtype) * (jnp.asarray(samples, dtype) if reduction == "sum" else 1)
+    number = jnp.asarray(samples, dtype)
+    share = 1 / number  # of one sample in a mean
+    factor = jnp.asarray(loss_factor, dtype) * (number if reduction == "sum" else 1)
+    input_variance = jnp.asarray(input_variance, dtype)
+    law = GradientLaw(factor, number, input_variance, jnp.asarray(dim, dtype), input_mask, bias)
     num_weights = num_inputs + int(bias)
     weight_mask = None if input_mask is None else jnp.append(input_mask, True) if bias else input_mask
 
@@ -144,7 +159,7 @@ def linear_regression(
         return Noise(z, noise_scale * normals[:, num_inputs] if noisy else None)
 
     def input_scale(spread: ArrayLike) -> Array:
-        return jnp.sqrt(jnp.asarray(input_variance, dtype) + jnp.asarray(spread, dtype))
+        return jnp.sqrt(input_variance + jnp.asarray(spread, dtype))
 
     def batch(noise: Noise, mean: Array, spread: ArrayLike = 0.0) -> Batch:
         z, eps = noise
@@ -205,4 +220,5 @@ def linear_regression(
         noise_moments=noise_moments,
         gradient=gradient,
         product=product,
+        law=law,
     )

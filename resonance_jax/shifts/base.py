@@ -11,6 +11,14 @@ from jax.typing import ArrayLike
 from resonance_jax import checks
 
 
+class Redrawn(NamedTuple):
+    """Law of a mean that is drawn anew from N(0, variance I) now and then, and stands in between."""
+
+    interval: Array  # (), steps between two draws; 0: the iid baseline, the variance is in `Shift.spread`
+    variance: Array  # (), of each entry
+    dim: int  # entries drawn
+
+
 class Shift(NamedTuple):
     """A mean sequence, made by one of the factories of `resonance_jax.shifts`.
 
@@ -24,6 +32,9 @@ class Shift(NamedTuple):
     period: Array | None = None  # in steps, inf where the mean stands still; None: not periodic
     profile: Callable[[Array], Array] | None = None  # phase in [0, 1) -> mean (dim,); all that theory needs
     stationary: Callable[[Array, Any], Array] | None = None  # key, state -> one mean (dim,) of the law it visits
+    straight: bool = False  # whether `profile` stays on a line through 0: theory then follows one input for all
+    redrawn: Redrawn | None = None  # the law of a mean that is drawn anew, for theory
+    baseline: "Shift | None" = None  # the iid inputs that runs under this shift are held against; None: mean 0
 
 
 def phase_after(k: Array, f: Array) -> Array:
@@ -52,12 +63,31 @@ def _high_half(a: Array, b: Array, half: int) -> Array:
     return (a >> half) * (b >> half) + ((a >> half) * (b & mask) >> half) + ((a & mask) * (b >> half) >> half)
 
 
-def periodic(f: ArrayLike, profile: Callable[[Array], Array]) -> Shift:
+def resting(spread: ArrayLike = 0.0) -> Shift:
+    """No shift: a mean of 0 at every step, of inputs whose variance is larger by `spread`. What baselines are.
+
+    >>> resting().means(None, jnp.arange(2), ())[0].tolist()
+    [[0.0], [0.0]]
+    """
+    dtype = jnp.result_type(float)
+    return Shift(
+        init=lambda key: (),
+        means=lambda key, k, state: (jnp.zeros((k.shape[0], 1), dtype), state),
+        spread=spread,
+        period=jnp.asarray(jnp.inf, dtype),
+        profile=lambda phase: jnp.zeros((1,), dtype),
+        stationary=lambda key, state: jnp.zeros((1,), dtype),
+        straight=True,
+    )
+
+
+def periodic(f: ArrayLike, profile: Callable[[Array], Array], *, straight: bool = False) -> Shift:
     """The shift without memory whose mean at step k is `profile(f k mod 1)`; f = 0 is the iid baseline, mean 0.
 
     Args:
         f: frequency in turns per step, in [0, 0.5].
         profile: phase in [0, 1) -> mean (dim,).
+        straight: whether the mean of several inputs stays on a line through 0, which makes theory faster.
     """
     checks.between("f", f, 0, 0.5, "give a frequency in turns per step; a period of T steps is f = 1/T")
     f = jnp.asarray(f, jnp.result_type(float))
@@ -70,4 +100,12 @@ def periodic(f: ArrayLike, profile: Callable[[Array], Array]) -> Shift:
         return jnp.where(moving, profile(jax.random.uniform(key, (), f.dtype)), 0)
 
     period = jnp.where(moving, 1 / jnp.where(moving, f, 1), jnp.inf)
-    return Shift(init=lambda key: (), means=means, period=period, profile=profile, stationary=stationary)
+    return Shift(
+        init=lambda key: (),
+        means=means,
+        period=period,
+        profile=profile,
+        stationary=stationary,
+        straight=straight,
+        baseline=resting(),
+    )

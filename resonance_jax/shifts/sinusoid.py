@@ -35,4 +35,4 @@ def sinusoid(f: ArrayLike, *, amplitude: ArrayLike | Sequence[float] = 0.5) -> S
     def profile(phase: Array) -> Array:
         return direction * jnp.sin(2 * jnp.pi * phase)
 
-    return periodic(f, profile)
+    return periodic(f, profile, straight=True)

@@ -6,7 +6,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.base import Shift, resting
 
 
 def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim: int | None = None) -> Shift:
@@ -51,4 +51,12 @@ def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim:
         return jnp.where(moving, jax.random.rademacher(key, (), dtype), 0) * u
 
     period = jnp.where(moving, period, jnp.inf)
-    return Shift(init=init, means=means, period=period, profile=profile, stationary=stationary)
+    return Shift(
+        init=init,
+        means=means,
+        period=period,
+        profile=profile,
+        stationary=stationary,
+        straight=True,
+        baseline=resting(),
+    )

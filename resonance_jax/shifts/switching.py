@@ -6,7 +6,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.base import Redrawn, Shift, resting
 
 
 def switching(T: ArrayLike, *, dim: ArrayLike, variance: ArrayLike, max_dim: int | None = None) -> Shift:
@@ -43,4 +43,6 @@ def switching(T: ArrayLike, *, dim: ArrayLike, variance: ArrayLike, max_dim: int
         means=means,
         spread=jnp.where(moving, 0, variance),
         stationary=lambda key, state: xi(key),
+        redrawn=Redrawn(interval, variance, num_inputs),
+        baseline=resting(spread=variance),
     )

@@ -1,4 +1,4 @@
-"""Floquet theory of SGDm: mean -> B -> A -> psi(T) -> rho."""
+"""Floquet theory of SGDm, mean -> B -> A -> psi(T) -> rho, and three notions of growth under sampling noise."""
 
 from resonance_jax.spectral import log_spectral_radius as log_spectral_radius
 from resonance_jax.theory.boundary import stability_boundary as stability_boundary
@@ -7,5 +7,7 @@ from resonance_jax.theory.continuous import monodromy as monodromy
 from resonance_jax.theory.discrete import discrete_monodromy as discrete_monodromy
 from resonance_jax.theory.expected import gradient_matrix as gradient_matrix
 from resonance_jax.theory.growth import growth_rate as growth_rate
+from resonance_jax.theory.mean import mean_growth as mean_growth
+from resonance_jax.theory.mean_square import mean_square_growth as mean_square_growth
 from resonance_jax.theory.safe_momentum import SafeMomentum as SafeMomentum
 from resonance_jax.theory.safe_momentum import largest_safe_momentum as largest_safe_momentum

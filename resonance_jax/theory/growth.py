@@ -60,18 +60,22 @@ def _slow_rate(B: GradientMatrix, mu: Array, eta: Array, discrete: bool, modes_m
 
     With a bias the modes turn with the mean and mix: at each phase the slowest decides. Without, a mean along one
     direction leaves them apart: each goes through all phases, and the slowest of them decides.
-
-    A curvature b, eigenvalue of B, gives modes with  lambda^2 + alpha lambda + b = 0  in ODE time, and
-    z^2 - (1 + mu - eta b) z + mu = 0  per step.
     """
     phases = (jnp.arange(NUM_PHASES, dtype=mu.dtype) + 0.5) / NUM_PHASES
     b = jnp.linalg.eigvalsh(jax.vmap(B)(phases))  # (phases, n); free of mu and eta, so computed once per sweep
+    rates = mode_rates(b, mu, eta, discrete)
+    return rates.max(axis=1).mean() if modes_mix else rates.mean(axis=0).max()
+
+
+def mode_rates(b: Array, mu: Array, eta: Array, discrete: bool) -> Array:
+    """Growth per step of a mode of constant curvature b.
+
+    In ODE time  lambda^2 + alpha lambda + b = 0,  and step by step  z^2 - (1 + mu - eta b) z + mu = 0.
+    """
     if discrete:
         centre = (1 + mu - eta * b) / 2
         real = jnp.abs(centre) + jnp.sqrt(jnp.maximum(centre**2 - mu, 0))
         size = jnp.where(centre**2 > mu, real, jnp.sqrt(mu))
-        rates = jnp.log(jnp.maximum(size, jnp.finfo(mu.dtype).tiny))
-    else:
-        half = (1 - mu) / 2  # alpha sqrt(eta) / 2
-        rates = -half + jnp.sqrt(jnp.maximum(half**2 - eta * b, 0))
-    return rates.max(axis=1).mean() if modes_mix else rates.mean(axis=0).max()
+        return jnp.log(jnp.maximum(size, jnp.finfo(mu.dtype).tiny))
+    half = (1 - mu) / 2  # alpha sqrt(eta) / 2
+    return -half + jnp.sqrt(jnp.maximum(half**2 - eta * b, 0))

@@ -1,0 +1,86 @@
+"""Which weights the theory of noise has to follow one by one: turning the inputs changes nothing."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.shifts.base import Shift
+
+NUM_PHASES = 64  # among which the largest mean is looked for: it gives the direction of the line
+
+
+class Inputs(NamedTuple):
+    """Weights that are followed one by one, and how many slopes there are besides.
+
+    The noise around the mean is alike in all directions. So where the mean stays on a line through 0, the slope along
+    that line and the bias are followed; the `rest` of the slopes see inputs of mean 0, and fare alike.
+    """
+
+    coordinates: Callable[[Array], Array]  # mean (dim,) -> x = (m, 1) of the weights followed, (num_weights,)
+    num_weights: int  # followed
+    variance: Array  # (), of each input around its mean
+    rest: Array | None  # (), number of the other slopes; None: there are none
+    bias: bool  # whether the last weight followed is the bias
+
+    def variances(self) -> tuple[Array, ...]:
+        """Of the inputs of the weights followed; the bias has a constant one."""
+        slopes = self.num_weights - int(self.bias)
+        return (self.variance,) * slopes + (jnp.zeros_like(self.variance),) * int(self.bias)
+
+
+def _num_entries(shift: Shift) -> int:
+    """Entries of the means of a shift."""
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    state = jax.eval_shape(shift.init, key)
+    means, _ = jax.eval_shape(shift.means, key, jax.ShapeDtypeStruct((1,), jnp.int32), state)
+    return means.shape[1]
+
+
+def inputs_of(shift: Shift, problem: LinearRegression) -> Inputs:
+    """What to follow under a shift.
+
+    Raises:
+        ValueError: means that do not fit the problem, or that leave a line while the number of inputs is an axis.
+    """
+    law, num_entries = problem.law, _num_entries(shift)
+    variance = law.input_variance + jnp.asarray(shift.spread, law.input_variance.dtype)
+    if num_entries not in (1, problem.dim):
+        raise ValueError(
+            f"the shift moves {num_entries} inputs but the problem has dim={problem.dim}; give both the same "
+            "number, or a shift of one input, which moves all alike"
+        )
+
+    def with_constant(m: Array) -> Array:
+        return jnp.append(m, jnp.ones((), m.dtype)) if law.bias else m
+
+    if num_entries == 1 or shift.straight or shift.redrawn is not None:
+        direction = _direction(shift, num_entries)
+
+        def along_the_line(mean: Array) -> Array:
+            if num_entries == 1:  # every input moves alike: a vector of dim equal entries
+                return with_constant(mean * jnp.sqrt(law.dim))
+            return with_constant(jnp.sum(mean * direction, keepdims=True))
+
+        rest = None if problem.dim == 1 else law.dim - 1
+        return Inputs(along_the_line, 1 + int(law.bias), variance, rest, law.bias)
+    if law.input_mask is not None:
+        raise ValueError(
+            "the mean of several inputs leaves a line, so theory needs their number; give dim as a plain number, "
+            "without max_dim, or say straight=True where the mean stays on a line through 0"
+        )
+    return Inputs(with_constant, problem.num_weights, variance, None, law.bias)
+
+
+def _direction(shift: Shift, num_entries: int) -> Array:
+    """Unit vector along the line that a straight profile moves on; any one where it stands still."""
+    dtype = jnp.result_type(float)
+    if num_entries == 1 or shift.profile is None:
+        return jnp.eye(num_entries, dtype=dtype)[0]
+    means = jax.vmap(shift.profile)(jnp.arange(NUM_PHASES, dtype=dtype) / NUM_PHASES)
+    lengths = jnp.sqrt(jnp.sum(means**2, axis=1))
+    longest = jnp.argmax(lengths)
+    return means[longest] / jnp.where(lengths[longest] > 0, lengths[longest], 1)

@@ -1,0 +1,43 @@
+"""Growth along a simulated path of the mean, for shifts that are neither periodic nor drawn anew."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from resonance_jax import checks, logscale
+from resonance_jax.logscale import Scaled
+from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.inputs import Inputs
+from resonance_jax.theory.products import Step, along, split
+
+CHUNK = 200  # steps whose means are drawn together
+BURN_IN = 10  # the first tenth of a path is left out
+
+
+def rate_along_paths(
+    step: Step, start: Array, inputs: Inputs, shift: Shift, key: Array, *, num_steps: int, num_paths: int
+) -> Array:
+    """Growth of log ||state|| per step, mean over paths of the shift and over their steps but the first tenth."""
+    checks.at_least_one("num_steps", num_steps, "it is the length of a path")
+    checks.at_least_one("num_paths", num_paths, "the rate is a mean over paths")
+    num_chunks = -(-num_steps // CHUNK)
+    skipped = -(-num_chunks // BURN_IN) if num_chunks > 1 else 0
+    live = jnp.ones((CHUNK,), bool)
+
+    def path(key: Array) -> Array:
+        start_key, shift_key = jax.random.split(key)
+
+        def chunk(j: Array, carry: tuple[Scaled, Any, Array]) -> tuple[Scaled, Any, Array]:
+            state, shift_state, mark = carry
+            mark = jnp.where(j == skipped, logscale.log_norm(state), mark)
+            k = j * CHUNK + jnp.arange(CHUNK, dtype=jnp.int32)
+            means, shift_state = shift.means(shift_key, k, shift_state)
+            return along(step, state, jax.vmap(inputs.coordinates)(means), live), shift_state, mark
+
+        carry = (Scaled(split(start), jnp.int32(0)), shift.init(start_key), jnp.zeros((), start.dtype))
+        state, _, mark = jax.lax.fori_loop(0, num_chunks, chunk, carry)
+        return (logscale.log_norm(state) - mark) / ((num_chunks - skipped) * CHUNK)
+
+    return jnp.mean(jax.vmap(path)(jax.random.split(key, num_paths)))

@@ -1,0 +1,96 @@
+"""A mean drawn anew every T steps: the average over means, exactly.
+
+Over T steps with the mean held, SGDm is a polynomial in the mean. The law N(0, v I) is alike in all directions, so what
+is left is a polynomial of degree 2T in the square of the mean's length, v times a chi-square number: Gauss-Laguerre
+quadrature with more than T nodes integrates it exactly. Far nodes have weights below the floating range, and products
+above it; both keep their exponents.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+from scipy.special import gammaln, roots_genlaguerre
+
+from resonance_jax import checks, logscale
+from resonance_jax.logscale import Scaled
+from resonance_jax.shifts.base import Redrawn
+from resonance_jax.theory.inputs import Inputs
+from resonance_jax.theory.products import BLOCK, Step, along, join, split
+
+MOST_NODES = 128  # beyond, SciPy's weights fall below the range of float64
+
+
+class Nodes(NamedTuple):
+    """Lengths of the mean and their weights, which sum to 1."""
+
+    lengths: Array  # (nodes,)
+    weights: Scaled  # (nodes,), an exponent each
+
+
+def check_redrawn(redrawn: Redrawn, dim: int, nodes: int) -> Array:
+    """Steps that a mean stays; NaN for a traced number that is not whole or too large, ValueError for a plain one."""
+    checks.at_least_one("nodes", nodes, "it is one more than the longest interval T")
+    if nodes > MOST_NODES:
+        raise ValueError(f"nodes must be at most {MOST_NODES}, got {nodes}; longer intervals are not covered")
+    if redrawn.dim != dim:
+        raise ValueError(
+            f"the shift draws {redrawn.dim} inputs but the problem has dim={dim}; give both the same number"
+        )
+    T = redrawn.interval
+    fits = (T == jnp.round(T)) & (T < nodes)
+    if checks.is_concrete(fits) and not fits:
+        raise ValueError(
+            f"the average over means needs an interval of a whole number of steps below nodes={nodes}, got "
+            f"T={float(T):g}; round T, or raise nodes"
+        )
+    return jnp.where(fits, jnp.maximum(T, 1), jnp.nan)  # T = 0, the iid baseline: one step with the mean at 0
+
+
+def nodes_of(redrawn: Redrawn, dim: Array, num_nodes: int) -> Nodes:
+    """For means of `dim` entries, which may be traced up to `redrawn.dim`."""
+    dtype = redrawn.variance.dtype
+    tables = [roots_genlaguerre(num_nodes, each / 2 - 1) for each in range(1, redrawn.dim + 1)]
+    squares = 2 * np.stack([x for x, _ in tables])  # chi-square is twice a gamma number
+    log2_weights = np.stack(
+        [(np.log(w) - gammaln(each / 2)) / np.log(2) for each, (_, w) in enumerate(tables, start=1)]
+    )
+    row = jnp.asarray(dim, jnp.int32) - 1
+    exponents = np.floor(log2_weights)
+    weights = Scaled(jnp.asarray(2.0 ** (log2_weights - exponents), dtype)[row], jnp.asarray(exponents, jnp.int32)[row])
+    scale = jnp.where(redrawn.interval > 0, redrawn.variance, 0)
+    return Nodes(jnp.sqrt(scale * jnp.asarray(squares, dtype)[row]), weights)
+
+
+def held(step: Step, basis: Array, inputs: Inputs, length: Array, num_steps: Array, nodes: int) -> Scaled:
+    """What `num_steps` steps with a mean of this length do to each row of the basis; rows with an exponent each."""
+    most = -(-nodes // BLOCK) * BLOCK
+    constant = (jnp.ones((1,), length.dtype),) if inputs.bias else ()
+    x = jnp.concatenate([length[None], *constant])
+
+    def row(start: Array) -> Scaled:
+        live = jnp.arange(most, dtype=length.dtype) < num_steps
+        state = along(step, Scaled(split(start), jnp.int32(0)), jnp.tile(x[None, :], (most, 1)), live)
+        return Scaled(join(state.mantissa), state.exponent)
+
+    return jax.vmap(row)(basis)
+
+
+def average(rows: Scaled, weights: Scaled) -> Scaled:
+    """Sum over nodes of weight times matrix, with an exponent each for nodes and rows, as a matrix of one exponent.
+
+    Args:
+        rows: (nodes, rows, columns), exponents (nodes, rows).
+        weights: (nodes,), exponents (nodes,).
+
+    Returns:
+        (columns, rows): each row of the basis makes a column.
+    """
+    exponent = rows.exponent + weights.exponent[:, None]
+    zero = jnp.max(jnp.abs(rows.mantissa), axis=2) == 0
+    exponent = jnp.where(zero, logscale.ZERO_EXPONENT, exponent)
+    largest = jnp.max(exponent)
+    terms = logscale.shift_by(rows.mantissa * weights.mantissa[:, None, None], (exponent - largest)[:, :, None])
+    return Scaled(jnp.sum(terms, axis=0).T, largest)
