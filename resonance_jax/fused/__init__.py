@@ -17,13 +17,14 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
-from resonance_jax.fused.program import Unsupported, argument_shapes, kernel, lanes_of, like
+from resonance_jax.fused.program import Unsupported, argument_shapes, has_while, kernel, lanes_of, like
 from resonance_jax.fused.threads import Threads
 from resonance_jax.fused.tiles import Tiles
 
 __all__ = ["fused"]
 
 CPU_LANES = 12_500  # runs that a core works on together, so that what they carry stays in its cache
+RAGGED_LANES = 1_000  # where a loop has a traced length: it runs to the end of the longest of them
 
 _fused = Primitive("fused")
 _fused.multiple_results = True
@@ -74,10 +75,11 @@ def tiled(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
     """The program on a CPU: a few lanes after the other, so that what a loop carries stays in the cache."""
     lanes, shapes = lanes_of(args, jaxpr), argument_shapes(jaxpr)
     total = math.prod(lanes)
-    if total <= CPU_LANES:
+    most = RAGGED_LANES if has_while(jaxpr) else CPU_LANES
+    if total <= most:
         return plain(*args, jaxpr=jaxpr, rank=rank)
     axis = next(i for i, n in enumerate(lanes) if n > 1)
-    parts = next((n for n in range(2, lanes[axis]) if lanes[axis] % n == 0 and total <= n * CPU_LANES), lanes[axis])
+    parts = next((n for n in range(2, lanes[axis]) if lanes[axis] % n == 0 and total <= n * most), lanes[axis])
 
     def cut(arg: Any, i: Any, at: int) -> Any:
         whole = arg.shape[at]

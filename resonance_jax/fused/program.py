@@ -95,6 +95,11 @@ def inner_jaxprs(eqn: Any) -> list[Jaxpr]:
     return [one.jaxpr if isinstance(one, ClosedJaxpr) else one for one in inner]
 
 
+def has_while(jaxpr: Jaxpr) -> bool:
+    """Whether a loop of the program has a length that is not known before."""
+    return any(eqn.primitive.name == "while" or any(map(has_while, inner_jaxprs(eqn))) for eqn in jaxpr.eqns)
+
+
 def operations(jaxpr: Jaxpr) -> int:
     """Numbers that the program computes, a loop counted as one step."""
     total = 0

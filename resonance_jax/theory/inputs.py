@@ -1,12 +1,13 @@
 """Which weights the theory of noise has to follow one by one: turning the inputs changes nothing."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from resonance_jax import entrywise
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
@@ -20,16 +21,20 @@ class Inputs(NamedTuple):
     that line and the bias are followed; the `rest` of the slopes see inputs of mean 0, and fare alike.
     """
 
-    coordinates: Callable[[Array], Array]  # mean (dim,) -> x = (m, 1) of the weights followed, (num_weights,)
-    num_weights: int  # followed
+    coordinates: Callable[[Array], Array]  # mean (dim,) -> m of the slopes followed
+    num_weights: int  # followed, with the bias
     variance: Array  # (), of each input around its mean
     rest: Array | None  # (), number of the other slopes; None: there are none
     bias: bool  # whether the last weight followed is the bias
 
-    def variances(self) -> tuple[Array, ...]:
-        """Of the inputs of the weights followed; the bias has a constant one."""
-        slopes = self.num_weights - int(self.bias)
-        return (self.variance,) * slopes + (jnp.zeros_like(self.variance),) * int(self.bias)
+    @property
+    def variances(self) -> tuple[Any, ...]:
+        """Of the inputs of the weights followed; a bias has a constant one. Plain numbers cost a program nothing."""
+        return (self.variance,) * (self.num_weights - 1) + (0.0,) if self.bias else (self.variance,) * self.num_weights
+
+    def constant(self, m: Array) -> tuple[Any, ...]:
+        """x = (m, 1), entry by entry; m without a bias."""
+        return (*entrywise.vector(m), 1.0) if self.bias else entrywise.vector(m)
 
 
 def _num_entries(shift: Shift) -> int:
@@ -54,16 +59,13 @@ def inputs_of(shift: Shift, problem: LinearRegression) -> Inputs:
             "number, or a shift of one input, which moves all alike"
         )
 
-    def with_constant(m: Array) -> Array:
-        return jnp.append(m, jnp.ones((), m.dtype)) if law.bias else m
-
     if num_entries == 1 or shift.straight or shift.redrawn is not None:
         direction = _direction(shift, num_entries)
 
         def along_the_line(mean: Array) -> Array:
             if num_entries == 1:  # every input moves alike: a vector of dim equal entries
-                return with_constant(mean * jnp.sqrt(law.dim))
-            return with_constant(jnp.sum(mean * direction, keepdims=True))
+                return mean * jnp.sqrt(law.dim)
+            return jnp.sum(mean * direction, keepdims=True)
 
         rest = None if problem.dim == 1 else law.dim - 1
         return Inputs(along_the_line, 1 + int(law.bias), variance, rest, law.bias)
@@ -72,7 +74,7 @@ def inputs_of(shift: Shift, problem: LinearRegression) -> Inputs:
             "the mean of several inputs leaves a line, so theory needs their number; give dim as a plain number, "
             "without max_dim, or say straight=True where the mean stays on a line through 0"
         )
-    return Inputs(with_constant, problem.num_weights, variance, None, law.bias)
+    return Inputs(lambda mean: mean, problem.num_weights, variance, None, law.bias)
 
 
 def _direction(shift: Shift, num_entries: int) -> Array:

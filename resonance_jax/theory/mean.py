@@ -82,8 +82,7 @@ def mean_growth(
         matrix = over_turns(step, jnp.ones((size,), mu.dtype), period, coordinates)
         rate = log_spectral_radius(matrix) / turns(period)[1].astype(mu.dtype)
     else:
-        slopes = inputs.num_weights - int(law.bias)
-        moved = shift._replace(profile=lambda phase: coordinates(phase)[:slopes])
+        moved = shift._replace(profile=coordinates)
         rate = growth_rate(moved, mu=mu, eta=eta, input_variance=inputs.variance, loss_factor=law.factor, bias=law.bias)
     return jnp.maximum(rate, across)
 
@@ -98,12 +97,12 @@ def _redrawn_rate(
     nodes = nodes_of(redrawn, dim, num_nodes)
     lengths = jnp.append(nodes.lengths, 0)  # the last one for a slope across the mean
     basis = jnp.eye(size, dtype=T.dtype)
-    rows = jax.vmap(lambda length: held(step, basis, inputs, length, T, num_nodes))(lengths)
+    matrices = jax.vmap(lambda length: held(step, basis, length, T, num_nodes))(lengths)
 
     def rate(weight: int, along: Array, across: Array) -> Array:
         own = np.array([weight, weight + inputs.num_weights])  # its error and its velocity
         shares = Scaled(jnp.append(along * nodes.weights.mantissa, across), jnp.append(nodes.weights.exponent, 0))
-        part = Scaled(rows.mantissa[:, own][:, :, own], rows.exponent[:, own])
+        part = matrices._replace(mantissa=matrices.mantissa[:, own][:, :, own])
         return log_spectral_radius(average(part, shares)) / T
 
     one = jnp.ones_like(dim)

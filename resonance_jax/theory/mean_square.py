@@ -109,7 +109,7 @@ def _redrawn_rate(
         back = jnp.where(slope, back / dim, back) + jnp.asarray(others, T_dtype) * (1 - 1 / dim)
 
     nodes = nodes_of(redrawn, dim, num_nodes)
-    rows = jax.vmap(lambda length: held(step, start, inputs, length, T, num_nodes))(nodes.lengths)
-    seen = jnp.einsum("qrs,ts->qrt", rows.mantissa, back, precision="highest")
-    matrix = average(rows._replace(mantissa=seen), nodes.weights)
-    return log_spectral_radius(matrix) / (2 * T)
+    moved = jax.vmap(lambda length: held(step, start, length, T, num_nodes))(nodes.lengths)
+    matrix = average(moved, nodes.weights)
+    seen = matrix._replace(mantissa=jnp.matmul(back, matrix.mantissa, precision="highest"))
+    return log_spectral_radius(seen) / (2 * T)

@@ -1,16 +1,18 @@
 """Growth along a simulated path of the mean, for shifts that are neither periodic nor drawn anew."""
 
+import functools
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from resonance_jax import checks, logscale
+from resonance_jax import checks, entrywise, logscale
+from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.inputs import Inputs
-from resonance_jax.theory.products import Step, along, split
+from resonance_jax.theory.products import BLOCK, Step, along
 
 CHUNK = 200  # steps whose means are drawn together
 BURN_IN = 10  # the first tenth of a path is left out
@@ -24,7 +26,8 @@ def rate_along_paths(
     checks.at_least_one("num_paths", num_paths, "the rate is a mean over paths")
     num_chunks = -(-num_steps // CHUNK)
     skipped = -(-num_chunks // BURN_IN) if num_chunks > 1 else 0
-    live = jnp.ones((CHUNK,), bool)
+    live = jnp.ones((CHUNK // BLOCK,), bool)
+    advance = fused(functools.partial(along, step))
 
     def path(key: Array) -> Array:
         start_key, shift_key = jax.random.split(key)
@@ -34,9 +37,10 @@ def rate_along_paths(
             mark = jnp.where(j == skipped, logscale.log_norm(state), mark)
             k = j * CHUNK + jnp.arange(CHUNK, dtype=jnp.int32)
             means, shift_state = shift.means(shift_key, k, shift_state)
-            return along(step, state, jax.vmap(inputs.coordinates)(means), live), shift_state, mark
+            m = jax.vmap(inputs.coordinates)(means)
+            return advance(state, m.reshape(-1, BLOCK, *m.shape[1:]), live), shift_state, mark
 
-        carry = (Scaled(split(start), jnp.int32(0)), shift.init(start_key), jnp.zeros((), start.dtype))
+        carry = (Scaled(entrywise.vector(start), jnp.int32(0)), shift.init(start_key), jnp.zeros((), start.dtype))
         state, _, mark = jax.lax.fori_loop(0, num_chunks, chunk, carry)
         return (logscale.log_norm(state) - mark) / ((num_chunks - skipped) * CHUNK)
 

@@ -1,6 +1,8 @@
 """Products of linear one-step maps along a sequence of means, of unlimited range."""
 
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,38 +12,34 @@ from resonance_jax import entrywise, logscale
 from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 
-Entries = tuple[Array, ...]  # what a map acts on: scalars, or one array
-Step = Callable[[Entries, Array], Entries]  # entries, coordinates of the mean -> entries one step later
-MOST_ENTRIES = 78  # as scalars: the second moments of 6 weights
+Entries = tuple[Array, ...]  # what a map acts on
+Step = Callable[[Entries, Array], Entries]  # entries, coordinates m of the mean -> entries one step later
 BLOCK = 4  # steps between two rescalings; entries may grow by 2^30 in each
-STEPS = 64  # of one kernel of a GPU
+BLOCKS = 16  # in one kernel of a GPU
 LONGEST = 2**14  # steps of a product; the rate of longer periods is near its limit
 MOST_TURNS = 64  # of a shift whose period is not a whole number of steps
 TOLERANCE = 1e-4  # relative change of a period that is taken for none
 
 
-def along(step: Step, state: Scaled, x: Array, live: Array) -> Scaled:
-    """The state after the steps with the coordinates x.
+def along(step: Step, state: Scaled, m: Array, live: Array) -> Scaled:
+    """The state after the steps with the coordinates m, in blocks from one rescaling to the next.
 
     Args:
         step: linear in the entries.
-        state: entries of one column.
-        x: (n, weights) with n a multiple of `BLOCK`.
-        live: (n,), whether a step is one; the others change nothing.
+        state: entries, each a scalar, or an array of columns.
+        m: (blocks, `BLOCK`, slopes).
+        live: (blocks,), whether a block is one; the others change nothing.
     """
 
-    def one(entries: Entries, drawn: tuple[Array, Array]) -> tuple[Entries, None]:
-        x, lives = drawn
-        return tuple(jnp.where(lives, new, old) for new, old in zip(step(entries, x), entries, strict=True)), None
+    def block(carry: tuple[Scaled, Array], drawn: tuple[Array, Array]) -> tuple[tuple[Scaled, Array], None]:
+        (entries, exponent), lift = carry  # found beforehand, so that it is computed once and not for every entry
+        m, lives = drawn
+        moved = logscale.shift_by(entries, lift)
+        moved = jax.lax.scan(lambda entries, m: (step(entries, m), None), moved, m)[0]
+        new = Scaled(moved, exponent - lift), logscale.room(moved, 0)
+        return jax.tree.map(lambda new, old: jnp.where(lives, new, old), new, carry), None
 
-    def block(state: Scaled, drawn: tuple[Array, Array]) -> tuple[Scaled, None]:
-        return logscale.normalize(Scaled(jax.lax.scan(one, state.mantissa, drawn)[0], state.exponent)), None
-
-    @fused
-    def blocks(state: Scaled, drawn: tuple[Array, Array]) -> Scaled:
-        return jax.lax.scan(block, state, drawn)[0]
-
-    return blocks(state, jax.tree.map(lambda leaf: leaf.reshape(-1, BLOCK, *leaf.shape[1:]), (x, live)))
+    return jax.lax.scan(block, (state, logscale.room(state.mantissa, 0)), (m, live))[0][0]
 
 
 def turns(period: Array) -> tuple[Array, Array]:
@@ -70,7 +68,7 @@ def over_turns(step: Step, counts: Array, period: Array, coordinates: Callable[[
         step: linear in the entries.
         counts: (size,), 1 for the entries that exist; the columns of others are 0.
         period: in steps, inf where the mean stands still.
-        coordinates: phase in [0, 1) -> x.
+        coordinates: phase in [0, 1) -> m.
 
     Returns:
         (size, size).
@@ -78,32 +76,36 @@ def over_turns(step: Step, counts: Array, period: Array, coordinates: Callable[[
     p, num_steps = turns(period)
     dtype = period.dtype
 
-    def x_of(k: Array) -> Array:
+    def m_of(k: Array) -> Array:
         return coordinates(((k * p) % num_steps).astype(dtype) / num_steps.astype(dtype))
 
-    def column(start: Array) -> Scaled:
+    def all_steps(advance: Any, column: Array) -> Scaled:
+        """The steps that do not fill a block, then the blocks, in chunks of some."""
+        single, num_blocks = num_steps % BLOCK, num_steps // BLOCK
+        entries = jax.lax.fori_loop(0, single, lambda k, entries: step(entries, m_of(k)), entrywise.vector(column))
+
         def chunk(j: Array, state: Scaled) -> Scaled:
-            k = j * STEPS + jnp.arange(STEPS, dtype=jnp.int32)
-            return along(step, state, jax.vmap(x_of)(k), k < num_steps)
+            block = j * BLOCKS + jnp.arange(BLOCKS, dtype=jnp.int32)
+            k = single + block[:, None] * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)[None, :]
+            return advance(state, jax.vmap(jax.vmap(m_of))(k), block < num_blocks)
 
-        state = jax.lax.fori_loop(0, -(-num_steps // STEPS), chunk, Scaled(split(start), jnp.int32(0)))
-        return Scaled(join(state.mantissa), state.exponent)
+        return jax.lax.fori_loop(0, -(-num_blocks // BLOCKS), chunk, Scaled(entries, jnp.int32(0)))
 
-    return matrix_of(jax.vmap(column)(jnp.diag(counts)))
+    def one_after_another(columns: Array) -> Scaled:
+        """On a CPU the loop over chunks is inside: a few lanes run to their own end, not to that of the longest."""
+        return jax.lax.map(fused(functools.partial(all_steps, advance)), columns)
+
+    def at_once(columns: Array) -> Scaled:
+        """On a GPU a thread for each column, from chunk to chunk."""
+        return jax.vmap(functools.partial(all_steps, fused(advance)))(columns)
+
+    advance = functools.partial(along, step)
+    return aligned(jax.lax.platform_dependent(jnp.diag(counts), cpu=one_after_another, default=at_once))
 
 
-def split(vector: Array) -> Entries:
-    """Few entries as scalars, which XLA fuses; many as one array, whose program is short."""
-    return entrywise.vector(vector) if vector.size <= MOST_ENTRIES else (vector,)
-
-
-def join(entries: Entries) -> Array:
-    return jnp.stack(entries) if len(entries) > 1 else entries[0]
-
-
-def matrix_of(columns: Scaled) -> Scaled:
-    """Columns, along the first axis, with an exponent each, as one matrix of one exponent."""
-    rows = columns.mantissa.T
+def aligned(columns: Scaled) -> Scaled:
+    """Columns with an exponent each, entries over columns, as a matrix of one exponent."""
+    rows = jnp.stack(columns.mantissa)
     exponent = jnp.where(jnp.max(jnp.abs(rows), axis=0) > 0, columns.exponent, logscale.ZERO_EXPONENT)
-    largest = jnp.max(exponent)
-    return Scaled(logscale.shift_by(rows, (exponent - largest)[None, :]), largest)
+    top = jnp.max(exponent)
+    return Scaled(logscale.shift_by(rows, (exponent - top)[None, :]), top)

@@ -17,8 +17,7 @@ from scipy.special import gammaln, roots_genlaguerre
 from resonance_jax import checks, logscale
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Redrawn
-from resonance_jax.theory.inputs import Inputs
-from resonance_jax.theory.products import BLOCK, Step, along, join, split
+from resonance_jax.theory.products import BLOCK, Entries, Step, along
 
 MOST_NODES = 128  # beyond, SciPy's weights fall below the range of float64
 
@@ -40,7 +39,7 @@ def check_redrawn(redrawn: Redrawn, dim: int, nodes: int) -> Array:
             f"the shift draws {redrawn.dim} inputs but the problem has dim={dim}; give both the same number"
         )
     T = redrawn.interval
-    fits = (T == jnp.round(T)) & (T < nodes)
+    fits = (jnp.round(T) == T) & (nodes > T)
     if checks.is_concrete(fits) and not fits:
         raise ValueError(
             f"the average over means needs an interval of a whole number of steps below nodes={nodes}, got "
@@ -64,33 +63,37 @@ def nodes_of(redrawn: Redrawn, dim: Array, num_nodes: int) -> Nodes:
     return Nodes(jnp.sqrt(scale * jnp.asarray(squares, dtype)[row]), weights)
 
 
-def held(step: Step, basis: Array, inputs: Inputs, length: Array, num_steps: Array, nodes: int) -> Scaled:
-    """What `num_steps` steps with a mean of this length do to each row of the basis; rows with an exponent each."""
-    most = -(-nodes // BLOCK) * BLOCK
-    constant = (jnp.ones((1,), length.dtype),) if inputs.bias else ()
-    x = jnp.concatenate([length[None], *constant])
-
-    def row(start: Array) -> Scaled:
-        live = jnp.arange(most, dtype=length.dtype) < num_steps
-        state = along(step, Scaled(split(start), jnp.int32(0)), jnp.tile(x[None, :], (most, 1)), live)
-        return Scaled(join(state.mantissa), state.exponent)
-
-    return jax.vmap(row)(basis)
-
-
-def average(rows: Scaled, weights: Scaled) -> Scaled:
-    """Sum over nodes of weight times matrix, with an exponent each for nodes and rows, as a matrix of one exponent.
-
-    Args:
-        rows: (nodes, rows, columns), exponents (nodes, rows).
-        weights: (nodes,), exponents (nodes,).
+def held(step: Step, basis: Array, length: Array, num_steps: Array, nodes: int) -> Scaled:
+    """What `num_steps` steps with a mean of this length do to each row of the basis.
 
     Returns:
-        (columns, rows): each row of the basis makes a column.
+        (entries, rows), one exponent for all.
     """
-    exponent = rows.exponent + weights.exponent[:, None]
-    zero = jnp.max(jnp.abs(rows.mantissa), axis=2) == 0
+    dtype = length.dtype
+    single, num_blocks = num_steps % BLOCK, num_steps // BLOCK
+    entries = tuple(basis.T)
+
+    def one(k: Array, entries: Entries) -> Entries:
+        moved = step(entries, length[None])
+        return tuple(jnp.where(k.astype(dtype) < single, new, old) for new, old in zip(moved, entries, strict=True))
+
+    entries = jax.lax.fori_loop(0, BLOCK - 1, one, entries)
+    blocks = jnp.arange(nodes // BLOCK, dtype=dtype) < num_blocks
+    m = jnp.full((nodes // BLOCK, BLOCK, 1), length)
+    state = along(step, Scaled(entries, jnp.int32(0)), m, blocks)
+    return Scaled(jnp.where(jnp.isnan(num_steps), jnp.nan, jnp.stack(state.mantissa)), state.exponent)
+
+
+def average(matrices: Scaled, weights: Scaled) -> Scaled:
+    """Sum over nodes of weight times matrix, with an exponent for each node, as a matrix of one exponent.
+
+    Args:
+        matrices: (nodes, rows, columns), exponents (nodes,).
+        weights: (nodes,), exponents (nodes,).
+    """
+    exponent = matrices.exponent + weights.exponent
+    zero = jnp.max(jnp.abs(matrices.mantissa), axis=(1, 2)) * weights.mantissa == 0
     exponent = jnp.where(zero, logscale.ZERO_EXPONENT, exponent)
     largest = jnp.max(exponent)
-    terms = logscale.shift_by(rows.mantissa * weights.mantissa[:, None, None], (exponent - largest)[:, :, None])
-    return Scaled(jnp.sum(terms, axis=0).T, largest)
+    terms = logscale.shift_by(matrices.mantissa * weights.mantissa[:, None, None], (exponent - largest)[:, None, None])
+    return Scaled(jnp.sum(terms, axis=0), largest)

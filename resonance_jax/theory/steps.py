@@ -1,11 +1,13 @@
 """One step of SGDm with samples drawn from their law: what it does to the mean of xi = (e, v), and to its square.
 
-v' = mu v - eta B e,    e' = e + v',    B = (c / n) sum of x x^T over the n samples,    C = E x x^T
+    v' = mu v - eta B e,    e' = e + v',    B = (c / n) sum of x x^T over the n samples,    C = E x x^T = D + x x^T
+
+where x from here on is the mean of the inputs, m and 1 for a bias, and D the diagonal of their variances.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
@@ -18,14 +20,14 @@ from resonance_jax.theory.products import Entries, Step
 
 def mean_step(inputs: Inputs, law: GradientLaw, mu: Array, eta: Array) -> tuple[Step, int]:
     """E xi -> E xi':  v' = mu v - eta c C e,  e' = e + v',  for the weights followed; and the number of entries."""
-    w, variances = inputs.num_weights, inputs.variances()
+    w, D, kick = inputs.num_weights, inputs.variances, eta * law.factor
 
-    def step(entries: Entries, x: Array) -> Entries:
-        error, velocity = entries[:w], entries[w:]
-        x_e = entrywise.dot(entrywise.vector(x), error)  # C e = variances e + x <x, e>
-        pull = (var * e + x[i] * x_e for i, (var, e) in enumerate(zip(variances, error, strict=True)))
-        velocity = tuple(mu * v - eta * law.factor * g for v, g in zip(velocity, pull, strict=True))
-        return (*(e + v for e, v in zip(error, velocity, strict=True)), *velocity)
+    def step(entries: Entries, m: Array) -> Entries:
+        error, velocity, x = entries[:w], entries[w:], inputs.constant(m)
+        x_e = entrywise.dot(x, error)
+        pull = [D[i] * error[i] + x[i] * x_e for i in range(w)]
+        velocity = tuple(mu * velocity[i] - kick * pull[i] for i in range(w))
+        return (*(error[i] + velocity[i] for i in range(w)), *velocity)
 
     return step, 2 * w
 
@@ -33,46 +35,75 @@ def mean_step(inputs: Inputs, law: GradientLaw, mu: Array, eta: Array) -> tuple[
 def mean_square_step(inputs: Inputs, law: GradientLaw, mu: Array, eta: Array) -> tuple[Step, Array]:
     """E xi xi^T -> E xi' xi'^T, exactly, and which of the entries exist.
 
-    With P, Q, R = E e e^T, E e v^T, E v v^T, and x the mean of the inputs,
+    With P, Q, R = E e e^T, E e v^T, E v v^T,
 
-        E v' v'^T = mu^2 R - mu eta c (C Q + Q^T C) + eta^2 c^2 (C P C + N / n),    E e v'^T = mu Q - eta c P C,
-        N = C P C + tr(P C) C - 2 (x^T P x) x x^T
+        V = E v' v'^T = mu^2 R - mu eta c (C Q + Q^T C) + eta^2 c^2 (C P C + N / n),
+        G = E e v'^T = mu Q - eta c P C,    E e' e'^T = P + G + G^T + V,    E e' v'^T = G + V,
+        N = C P C + tr(P C) C - 2 (x^T P x) x x^T    by Isserlis' theorem.
 
-    by Isserlis' theorem. Entries are the upper triangle of [[P, Q], [Q^T, R]], row by row, for the weights followed;
-    behind them, where there are others, E e^2, E e v, E v^2 of each of those.
+    Entries are the upper triangle of [[P, Q], [Q^T, R]], row by row, for the weights followed; behind them, where there
+    are others, E e^2, E e v, E v^2 of each of those. C is a diagonal and a product x x^T, so that all products of
+    matrices are products of y = P x and z = Q^T x.
     """
-    w, variances, rest, c_rest = inputs.num_weights, inputs.variances(), inputs.rest, inputs.variance
+    w, D, rest, c = inputs.num_weights, inputs.variances, inputs.rest, inputs.variance
+    slopes = w - int(inputs.bias)
     place = places(w)
-    kick, share = eta * law.factor, 1 / law.samples
+    size = int(place.max()) + 1
+    share = 1 / law.samples
+    kick = eta * law.factor
+    drag, square, noise = mu * kick, kick**2 * (1 + share), kick**2 * share
 
-    def step(entries: Entries, x: Array) -> Entries:
-        P, Q, R, outer, C = _as_matrices(entries, x, place, variances)
-        small = isinstance(P, tuple)
-        multiply: Any = entrywise.matmul if small else lambda a, b: jnp.matmul(a, b, precision="highest")
-        transpose: Any = (lambda a: tuple(zip(*a, strict=True))) if small else jnp.transpose
-        C_P, C_Q = multiply(C, P), multiply(C, Q)
-        C_P_C = multiply(C_P, C)
-        x_P_x = sum(P[i][j] * outer[i][j] for i in range(w) for j in range(w)) if small else jnp.sum(P * outer)
-        trace = sum(C_P[i][i] for i in range(w))
-        p, q, r = entries[-3:] if rest is not None else (None, None, None)
+    def step(entries: Entries, m: Array) -> Entries:
+        x = inputs.constant(m)
+
+        def P(i: int, j: int) -> Array:
+            return entries[place[i, j]]
+
+        def Q(i: int, j: int) -> Array:
+            return entries[place[i, w + j]]
+
+        def R(i: int, j: int) -> Array:
+            return entries[place[w + i, w + j]]
+
+        def times_D(terms: Iterable[tuple[int, Array]]) -> Any:
+            """Sum of D[i] times a term each; a bias, of variance 0, adds nothing."""
+            return sum(D[i] * term for i, term in terms if i < slopes)
+
+        y = [entrywise.dot(x, tuple(P(i, j) for j in range(w))) for i in range(w)]
+        z = [entrywise.dot(x, tuple(Q(i, j) for i in range(w))) for j in range(w)]
+        x_P_x = entrywise.dot(x, tuple(y))
+        own = times_D((i, P(i, i)) for i in range(slopes)) + (rest * c * entries[size] if rest is not None else 0)
+        half = (kick**2 * x_P_x + noise * own) / 2  # of what stands before x x^T
+        lone = noise * (own + x_P_x)  # of what stands before D: tr(P C)
+        edge = [times_D([(i, square * y[i])]) - drag * z[i] + half * x[i] for i in range(w)]
+
+        def V(i: int, j: int) -> Array:
+            inner = mu**2 * R(i, j) + edge[i] * x[j] + x[i] * edge[j]
+            inner = inner - times_D([(i, drag * Q(i, j)), (j, drag * Q(j, i))])
+            return (
+                inner
+                + (times_D([(i, square * D[j] * P(i, j))]) if j < slopes else 0)
+                + (times_D([(i, lone)]) if i == j else 0)
+            )
+
+        def G(i: int, j: int) -> Array:
+            return mu * Q(i, j) - kick * (times_D([(j, P(i, j))]) + y[i] * x[j])
+
+        V_of = {(i, j): V(min(i, j), max(i, j)) for i in range(w) for j in range(w)}
+        G_of = {(i, j): G(i, j) for i in range(w) for j in range(w)}
+        out = []
+        for i in range(w):
+            out += [P(i, j) + G_of[i, j] + G_of[j, i] + V_of[i, j] for j in range(i, w)]
+            out += [G_of[i, j] + V_of[i, j] for j in range(w)]
+        out += [V_of[i, j] for i in range(w) for j in range(i, w)]
         if rest is not None:
-            trace = trace + rest * c_rest * p
+            p, q, r = entries[size:]
+            v = mu**2 * r - 2 * drag * c * q + c * (square * c * p + lone)
+            g = mu * q - kick * c * p
+            out += [p + 2 * g + v, g + v, v]
+        return tuple(out)
 
-        def v_v(R, C_Q, Q_C, C_P_C, C, outer):
-            noise = C_P_C + trace * C - 2 * x_P_x * outer
-            return mu**2 * R - mu * kick * (C_Q + Q_C) + kick**2 * (C_P_C + share * noise)
-
-        V = jax.tree.map(v_v, R, C_Q, transpose(C_Q), C_P_C, C, outer)
-        G = jax.tree.map(lambda Q, P_C: mu * Q - kick * P_C, Q, transpose(C_P))
-        E = jax.tree.map(lambda P, G, Gt, V: P + G + Gt + V, P, G, transpose(G), V)
-        out = _entries(E, jax.tree.map(jnp.add, G, V), V)
-        if rest is None:
-            return out
-        v = mu**2 * r - 2 * mu * kick * c_rest * q + kick**2 * c_rest * (c_rest * p + share * (c_rest * p + trace))
-        g = mu * q - kick * c_rest * p
-        return (*out, p + 2 * g + v, g + v, v)
-
-    ones = jnp.ones((place.max() + 1,), mu.dtype)
+    ones = jnp.ones((size,), mu.dtype)
     if rest is None:
         return step, ones
     return step, jnp.concatenate([ones, jnp.where(rest > 0, jnp.ones((3,), mu.dtype), 0)])
@@ -84,27 +115,3 @@ def places(w: int) -> np.ndarray:
     place = np.zeros((2 * w, 2 * w), int)
     place[upper] = np.arange(upper[0].size)
     return np.maximum(place, place.T)
-
-
-def _as_matrices(entries: Entries, x: Array, place: np.ndarray, variances: tuple[Array, ...]) -> tuple[Any, ...]:
-    """P, Q, R, x x^T and C = E x x^T: tuples of scalars, or arrays where the entries are one."""
-    w = len(place) // 2
-    if len(entries) == 1:
-        S, outer = entries[0][place], jnp.outer(x, x)
-        return S[:w, :w], S[:w, w:], S[w:, w:], outer, outer + jnp.diag(jnp.stack(variances))
-    P, Q, R = (
-        tuple(tuple(entries[n] for n in row) for row in part) for part in (place[:w, :w], place[:w, w:], place[w:, w:])
-    )
-    coordinates = entrywise.vector(x)
-    outer = tuple(tuple(a * b for b in coordinates) for a in coordinates)
-    C = tuple(tuple(o + variances[i] if i == j else o for j, o in enumerate(row)) for i, row in enumerate(outer))
-    return P, Q, R, outer, C
-
-
-def _entries(P: Any, Q: Any, R: Any) -> Entries:
-    """Upper triangle of [[P, Q], [Q^T, R]], row by row."""
-    if not isinstance(P, tuple):
-        w = len(P)
-        return (jnp.block([[P, Q], [Q.T, R]])[np.triu_indices(2 * w)],)
-    rows = [(*p, *q) for p, q in zip(P, Q, strict=True)] + [(None,) * len(P) + r for r in R]
-    return tuple(value for i, row in enumerate(rows) for value in row[i:])
