@@ -1,0 +1,139 @@
+"""Growth of a typical run: Lyapunov exponents of the random product of one-step matrices."""
+
+import functools
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from resonance_jax import blocks, entrywise, logscale
+from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.recursion import Run, recursion
+from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.expected import optimizer
+
+
+class Estimate(NamedTuple):
+    """A rate estimated from a run, and how far it may be off."""
+
+    rate: Array  # (), per step
+    standard_error: Array  # (), of the rate
+
+
+def almost_sure_growth(
+    shift: Shift,
+    problem: LinearRegression,
+    *,
+    mu: ArrayLike,
+    eta: ArrayLike,
+    key: Array,
+    num_steps: int = 10_000,
+    num_batches: int = 10,
+) -> Estimate:
+    """Growth of log ||xi|| per step, xi = (theta - theta*, v): the largest Lyapunov exponent.
+
+        lambda = lim (1/k) log ||M_{k-1} ... M_1 M_0 xi_0||
+
+    with samples and means drawn as in a run. By the multiplicative ergodic theorem almost every run grows at this rate;
+    it is what a heatmap of distances shows. Observation noise adds to xi and does not change it; here there is none.
+
+    Args:
+        shift, problem, mu, eta: as `mean_growth`.
+        key: of the run.
+        num_steps: of the run, a multiple of `num_batches`.
+        num_batches: equal parts of the run. The first is left out. The standard error is that of the mean over the
+            others: right where a part is longer than the memory of the shift, and too small where it is not. AR(2) at
+            its defaults remembers up to 4000 steps; several keys tell more there.
+
+    Returns:
+        `Estimate(rate, standard_error)`.
+
+    >>> import resonance_jax as rj
+    >>> problem = rj.problems.linear_regression(dim=1, samples=1)
+    >>> found = almost_sure_growth(rj.shifts.resting(), problem, mu=0.9, eta=0.01, key=jax.random.key(0))
+    >>> bool(found.rate + 5 * found.standard_error < 0)
+    True
+    """
+    mu, eta = optimizer(mu, eta)
+    blocks.check_run(key, shift, problem.dim, num_steps, 1)
+    if not isinstance(num_batches, int) or num_batches < 3 or num_steps % num_batches:
+        raise ValueError(
+            f"num_batches must be a whole number of at least 3 that divides num_steps={num_steps}, got {num_batches}; "
+            "one batch is left out, and the spread of the others gives the error"
+        )
+    start, advance, phase_space = recursion(key, shift=shift, problem=_without_noise(problem), mu=mu, eta=eta)
+    length = num_steps // num_batches
+
+    def batch(run: Run, _: None) -> tuple[Run, Array]:
+        run = blocks.repeat(functools.partial(advance, measure=False), run, length)
+        return run, logscale.log_norm(phase_space(run))
+
+    sizes = jax.lax.scan(batch, start, None, num_batches)[1]
+    rates = jnp.diff(sizes) / length
+    return Estimate(jnp.mean(rates), jnp.std(rates, ddof=1) / jnp.sqrt(rates.size))
+
+
+def lyapunov_spectrum(
+    shift: Shift,
+    problem: LinearRegression,
+    *,
+    mu: ArrayLike,
+    eta: ArrayLike,
+    key: Array,
+    num_steps: int = 10_000,
+) -> Array:
+    """All Lyapunov exponents, from the largest on: the product of one-step matrices by a QR decomposition every step.
+
+        M_k Q_k = Q_{k+1} R_{k+1},    lambda_i = mean of log |R_ii|
+
+    Their sum is num_weights * log(mu), since det M_k = mu^num_weights whatever is drawn.
+
+    Args:
+        shift, problem, mu, eta, key: as `almost_sure_growth`.
+        num_steps: of the run; all of them count.
+
+    Returns:
+        (2 num_weights,). -inf for what a step forgets, as half of them do at mu = 0.
+
+    >>> import resonance_jax as rj
+    >>> problem = rj.problems.linear_regression(dim=1, samples=1)
+    >>> spectrum = lyapunov_spectrum(rj.shifts.sinusoid(0.045), problem, mu=0.9, eta=0.01, key=jax.random.key(0))
+    >>> round(float(spectrum.sum() / jnp.log(0.9)), 3)
+    2.0
+    """
+    mu, eta = optimizer(mu, eta)
+    blocks.check_run(key, shift, problem.dim, num_steps, 1)
+    if problem.law.input_mask is not None:
+        raise ValueError("the spectrum has an exponent for each weight; give dim as a plain number, without max_dim")
+    problem = _without_noise(problem)
+    _, start_key, shift_key, noise_key = jax.random.split(key, 4)  # as a run of `oscillate` does
+    w = problem.num_weights
+
+    def step(carry: tuple[Array, Array], B: Array) -> tuple[tuple[Array, Array], None]:
+        Q, logs = carry
+        error, velocity = Q[:w], Q[w:]
+        velocity = mu * velocity - eta * jnp.matmul(B, error, precision="highest")
+        Q, R = jnp.linalg.qr(jnp.concatenate([error + velocity, velocity]))
+        return (Q, logs + jnp.log(jnp.abs(jnp.diag(R)))), None
+
+    def advance(
+        state: tuple[Array, Array, Any, Array], num_blocks: int, length: int
+    ) -> tuple[Array, Array, Any, Array]:
+        Q, logs, shift_state, done = state
+        k = done + jnp.arange(num_blocks * length, dtype=jnp.int32)
+        drawn, means, shift_state = blocks.draw(problem.noise_moments, shift, (noise_key, shift_key), k, shift_state)
+        B = jax.vmap(lambda drawn, mean: entrywise.to_array(problem.gradient(drawn, mean, shift.spread)[0]))(
+            drawn, means
+        )
+        (Q, logs), _ = jax.lax.scan(step, (Q, logs), B)
+        return Q, logs, shift_state, done + num_blocks * length
+
+    state = (jnp.eye(2 * w, dtype=mu.dtype), jnp.zeros((2 * w,), mu.dtype), shift.init(start_key), jnp.int32(0))
+    return blocks.repeat(advance, state, num_steps)[1] / num_steps
+
+
+def _without_noise(problem: LinearRegression) -> LinearRegression:
+    """The problem without observation noise."""
+    return problem._replace(noise_moments=lambda key: problem.noise_moments(key)._replace(eps=None, eps_z=None))
