@@ -1,5 +1,6 @@
 """Plain NumPy and SciPy, loops and float64: what the fast code is held against."""
 
+import itertools
 import math
 
 import jax
@@ -96,3 +97,28 @@ def discrete_product(T, mu, eta, amplitude=0.5):
         step = np.block([[identity - eta * B, mu * identity], [-eta * B, mu * identity]])
         product = step @ product
     return product
+
+
+def one_step_matrix(B, mu, eta):
+    """M of one step of SGDm on (e, v)."""
+    identity = np.eye(len(B))
+    return np.block([[identity - eta * B, mu * identity], [-eta * B, mu * identity]])
+
+
+def expected_kronecker(mean, *, mu, eta, samples, variance=1.0, factor=2.0, bias=True):
+    """E[M (x) M] of one step and E[M], by Gauss-Hermite quadrature over all samples: exact for polynomials."""
+    dim = len(mean)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(3)  # exact to degree 5; M (x) M has degree 4 in each input
+    square, first = 0, 0
+    for choice in itertools.product(range(3), repeat=samples * dim):
+        z = nodes[list(choice)].reshape(samples, dim)
+        x = np.asarray(mean) + np.sqrt(variance) * z
+        x = np.column_stack([x, np.ones(samples)]) if bias else x
+        M = one_step_matrix(factor * x.T @ x / samples, mu, eta)
+        weight = np.prod(weights[list(choice)]) / np.sqrt(2 * np.pi) ** len(choice)
+        square, first = square + weight * np.kron(M, M), first + weight * M
+    return square, first
+
+
+def log_radius(matrix):
+    return np.log(np.abs(np.linalg.eigvals(matrix)).max())
