@@ -6,7 +6,6 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import resonance_jax as rj
-from resonance_jax.theory.safe_momentum import mean_growth
 
 PROBLEM = rj.problems.linear_regression(dim=1, samples=5, input_variance=0.25, loss_factor=0.4, reduction="sum")
 
@@ -91,7 +90,7 @@ def test_second_call_does_not_trace():
     assert len(traces) == 1
 
 
-# Growth of the mean, the default
+# Growth of the mean, and of the mean square, the default
 
 
 def mathieu_exponent(a, q):
@@ -120,31 +119,23 @@ def test_one_input_without_bias_is_the_damped_mathieu_equation():
     roots = {f: brentq(excess, 0.9, 0.9999, args=(f,), xtol=1e-7) for f in frequencies[1:] if excess(0.9999, f) > 0}
     first = min(roots, key=lambda f: roots[f])
     assert len(roots) > 1
-    found = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, problem, eta, frequencies=frequencies)
+    mean = rj.theory.mean_growth
+    found = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, problem, eta, frequencies=frequencies, rate=mean)
     assert roots[first] - 1e-4 <= found.mu <= roots[first] + 1e-5
     assert found.frequency == first
-    standing = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, problem, eta, frequencies=[0.0])
+    standing = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, problem, eta, frequencies=[0.0], rate=mean)
     assert standing.mu == pytest.approx(0.9999)  # nothing moves: damped at each momentum below 1
     assert np.isnan(standing.frequency)
 
 
-@pytest.mark.parametrize("bias", [False, True])
-def test_theory_is_told_what_the_problem_is(monkeypatch, bias):
-    """Also that a mean of one input moves all inputs of the problem alike."""
-    problem = rj.problems.linear_regression(dim=3, samples=4, input_variance=0.3, reduction="sum", bias=bias)
-    monkeypatch.setattr(
-        "resonance_jax.theory.safe_momentum.growth_rate",
-        lambda shift, **told: {"mean": shift.profile(jnp.asarray(0.25)), **told},
-    )
-    told = jax.jit(lambda: mean_growth(rj.shifts.sinusoid(0.1), problem, mu=0.9, eta=0.01))()
-    assert told.pop("mean").tolist() == [0.5, 0.5, 0.5]
-    assert told == dict(
-        input_variance=pytest.approx(0.3),
-        loss_factor=pytest.approx(2 * 4),
-        bias=bias,
-        mu=pytest.approx(0.9),
-        eta=pytest.approx(0.01),
-    )
+def test_default_is_the_mean_square_of_a_shift():
+    """Without a mean that moves, the mean-square threshold is where the rate of `resting` changes its sign."""
+    problem = rj.problems.linear_regression(dim=1, samples=2, bias=False)
+    found = rj.theory.largest_safe_momentum(rj.shifts.resting(), problem, 0.02)
+    rate = jax.jit(lambda mu: rj.theory.mean_square_growth(rj.shifts.resting(), problem, mu=mu, eta=0.02))
+    root = brentq(lambda mu: float(rate(mu)), 0.5, 0.9999, xtol=1e-6)
+    assert root - 1e-4 <= found.mu <= root + 1e-5
+    assert found.frequency == 0
 
 
 # Bad input
@@ -155,9 +146,7 @@ def test_bad_input():
         with pytest.raises(ValueError, match=match):
             safe(rate, **given)
 
-    fails(
-        r"shift must be a function of the frequency, got Shift; pass rj.shifts.sinusoid", shift=rj.shifts.sinusoid(0.1)
-    )
+    fails(r"shift must be a function of the frequency, got float; pass rj.shifts.sinusoid itself", shift=0.1)
     fails(r"frequencies must be a list of finite numbers, got \[\]; give at least one", frequencies=[])
     fails(r"frequencies must be a list of finite numbers, got 0.1; give at least one", frequencies=0.1)
     fails(r"f must lie in \[0, 0.5\], got 0.7; give a frequency in turns per step", frequencies=[0.1, 0.7])
@@ -171,5 +160,5 @@ def test_bad_input():
         r"got NaN at 0.1 of frequencies and mu = 0.5.*; leave that value out",
         rate=lambda f, mu, eta: jnp.where(mu > 0.5, jnp.nan, -1.0),
     )
-    with pytest.raises(ValueError, match=r"is known for rj.problems.linear_regression, got Problem; give a rate"):
+    with pytest.raises(ValueError, match=r"theory of noise is for rj.problems.linear_regression, got Problem; for"):
         rj.theory.largest_safe_momentum(rj.shifts.sinusoid, rj.problems.mlp_regression(), 0.01, frequencies=[0.1])

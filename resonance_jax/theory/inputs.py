@@ -49,8 +49,13 @@ def inputs_of(shift: Shift, problem: LinearRegression) -> Inputs:
     """What to follow under a shift.
 
     Raises:
-        ValueError: means that do not fit the problem, or that leave a line while the number of inputs is an axis.
+        ValueError: another problem; means that do not fit it, or leave a line while the number of inputs is an axis.
     """
+    if not isinstance(problem, LinearRegression):
+        raise ValueError(
+            f"theory of noise is for rj.problems.linear_regression, got {type(problem).__name__}; for other problems "
+            "measure the growth of runs, as rj.train does"
+        )
     law, num_entries = problem.law, _num_entries(shift)
     variance = law.input_variance + jnp.asarray(shift.spread, law.input_variance.dtype)
     if num_entries not in (1, problem.dim):

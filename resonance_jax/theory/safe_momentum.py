@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
-from resonance_jax import checks, entrywise
-from resonance_jax.problems.linear_regression import LinearRegression, NoiseMoments
+from resonance_jax import checks
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.batches import evaluate, program_of
-from resonance_jax.theory.growth import growth_rate
+from resonance_jax.theory.mean_square import mean_square_growth
+
+FREQUENCIES = np.linspace(0.0005, 0.05, 100)  # the range of the paper's heatmaps
 
 
 class SafeMomentum(NamedTuple):
@@ -21,33 +21,8 @@ class SafeMomentum(NamedTuple):
     frequency: float  # the listed value that grows first, just above mu; NaN if none grows up to the highest
 
 
-def mean_growth(shift: Shift, problem: LinearRegression, *, mu: Any, eta: Any) -> Array:
-    """`growth_rate` of a periodic shift, with input variance, factor and bias as the problem has them."""
-    if not isinstance(problem, LinearRegression):
-        raise ValueError(
-            f"growth of the mean is known for rj.problems.linear_regression, got {type(problem).__name__}; "
-            "give a rate of your own"
-        )
-    profile = shift.profile
-    if profile is not None and problem.dim > 1:  # a mean of shape (1,) moves every input alike
-        shift = shift._replace(profile=lambda phase: jnp.broadcast_to(profile(phase), (problem.dim,)))
-    return growth_rate(shift, mu=mu, eta=eta, **expected_gradient(problem))
-
-
-def expected_gradient(problem: LinearRegression) -> dict[str, Any]:
-    """What `growth_rate` asks about a problem: `input_variance`, `loss_factor`, `bias`.
-
-    A gradient is linear in the moments of its samples, so the expected moments, E z = 0 and E z z^T = I, give the
-    expected one: B has factor * c in its first place for a mean of 0, and factor * (c + 1) for a mean of 1.
-    """
-    dtype, dim = jnp.result_type(float), problem.dim
-    moments = NoiseMoments(jnp.zeros(dim, dtype), jnp.eye(dim, dtype=dtype), None, None)
-    at_0, at_1 = (entrywise.to_array(problem.gradient(moments, jnp.full(dim, m, dtype))[0])[0, 0] for m in (0, 1))
-    return dict(input_variance=at_0 / (at_1 - at_0), loss_factor=at_1 - at_0, bias=problem.num_weights > problem.dim)
-
-
 class _Growth(NamedTuple):
-    """The rate as a function of scalars; equal for equal parts, so that a second call does not compile."""
+    """The rate as a function of scalars; equal for the same parts, so that a second call does not compile."""
 
     shift: Callable[[Any], Shift]
     problem: Any
@@ -56,14 +31,20 @@ class _Growth(NamedTuple):
     def __call__(self, frequency: Any, mu: Any, eta: Any) -> Any:
         return self.rate(self.shift(frequency), self.problem, mu=mu, eta=eta)
 
+    def __hash__(self) -> int:  # a problem holds arrays, which have none
+        return hash(tuple(map(id, self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Growth) and all(a is b for a, b in zip(self, other, strict=True))
+
 
 def largest_safe_momentum(
-    shift: Callable[[Any], Shift],
+    shift: Shift | Callable[[Any], Shift],
     problem: Any,
     eta: float,
     *,
-    frequencies: Sequence[float] | np.ndarray,
-    rate: Callable[..., Any] = mean_growth,
+    frequencies: Sequence[float] | np.ndarray = FREQUENCIES,
+    rate: Callable[..., Any] = mean_square_growth,
     lowest: float = 0.0,
     highest: float | None = None,
     tolerance: float = 1e-4,
@@ -80,12 +61,13 @@ def largest_safe_momentum(
 
     Args:
         shift: function of the frequency, as `rj.shifts.sinusoid`, or `lambda T: rj.shifts.square_wave(T, dim=1)` with
-            periods for frequencies.
+            periods for frequencies; or one shift, which is then all there is to be safe from.
         problem: as `rate` takes it; for the default rate made by `rj.problems.linear_regression`.
         eta: step size, > 0.
         frequencies: what is passed to `shift`, 1-D.
-        rate: `rate(shift, problem, mu=mu, eta=eta)`, traceable, positive where it grows. The default is the growth of
-            the mean.
+        rate: `rate(shift, problem, mu=mu, eta=eta)`, traceable, positive where it grows. The default, growth of the
+            mean square, is the strictest: it sees the noise of the samples, and rare runs. `rj.theory.mean_growth` is
+            the paper's.
         lowest: where the scan begins, in [0, 1].
         highest: where it ends, at most 1; None: 1 - tolerance, since at 1 nothing is damped and the rate of every
             frequency outside its tongues is 0 up to rounding.
@@ -108,6 +90,9 @@ def largest_safe_momentum(
     >>> round(safe.mu, 3), safe.frequency
     (0.96, 0.04)
     """
+    if isinstance(shift, Shift):
+        only, period = shift, np.inf if shift.period is None else float(shift.period)
+        shift, frequencies = (lambda _: only), [1 / period]
     listed = _check(shift, eta, frequencies, tolerance, coarse, chunk)
     checks.between("lowest", lowest, 0, 1, "momentum is the share of the velocity that is kept")
     top = 1 - tolerance if highest is None else highest
