@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jax
 
-from benchmarks import _machine, batch, first_heatmap, plot, scaling, single_run, theory_chart, trained
+from benchmarks import _machine, batch, first_heatmap, growth_chart, plot, scaling, single_run, theory_chart, trained
 from benchmarks._measure import Form, Timing, measure, table
 from resonance_jax.cache import use_compilation_cache
 from resonance_jax.checks import at_least_one
@@ -29,6 +29,7 @@ WORKLOADS: dict[str, tuple[str, Callable[[str], list[Form]]]] = {
     "adam": ("W3 experiment 5, Adam", lambda scale: trained.adam_forms(exp5_adam.axes(scale))),
     "network": ("W4 experiment 6, network", lambda scale: trained.network_forms(exp6_mlp.axes(scale))),
     "single": (single_run.NAME, lambda scale: single_run.forms()),
+    "growth": (growth_chart.NAME, growth_chart.forms),
     "batch": (batch.NAME, batch.forms),
 }
 NAMES = [*WORKLOADS, "scaling"]
