@@ -24,6 +24,12 @@ BAD_INPUT = 2  # exit code
 BEGAN = time.perf_counter()
 
 
+class Notion(StrEnum):
+    mean = "mean"
+    mean_square = "mean-square"
+    almost_sure = "almost-sure"
+
+
 class Dtype(StrEnum):
     float32 = "float32"
     float64 = "float64"
@@ -63,7 +69,7 @@ def mendable(command: Callable[..., None]) -> Callable[..., None]:
         except ValueError as error:
             _fail(" ".join(str(error).split()))
         except OSError as error:
-            where, what = error.filename or "the disk", error.strerror or error
+            where, what = error.filename or "to the disk", error.strerror or error
             _fail(f"cannot write {where}: {what}; what is finished is kept, mend it and --resume")
 
     return guarded
@@ -229,6 +235,10 @@ def chart(
     eta: Annotated[float, typer.Option(help="Step size.")] = 0.01,
     amplitude: Annotated[float, typer.Option(help="Of the sinusoidal mean of the inputs.")] = 0.5,
     input_variance: Annotated[float, typer.Option(help="Of the inputs around their mean.")] = 1.0,
+    notion: Annotated[
+        Notion, typer.Option(help="What grows: the mean, the mean square over runs, or a typical run.")
+    ] = Notion.mean,
+    samples: Annotated[int, typer.Option(min=1, help="Per step; the mean does not depend on them.")] = 20,
 ) -> None:
     """Draw a stability chart of the theory.
 
@@ -236,10 +246,11 @@ def chart(
 
     \b
     resonance chart --eta 0.005 --mu 0.9:0.999:200 --out chart.png
+    resonance chart --notion mean-square --samples 1 --out noise.png
     """
     from resonance_cli import commands
 
-    commands.chart(out, f, mu, eta, amplitude, input_variance)
+    commands.chart(out, f, mu, eta, amplitude, input_variance, notion.value, samples)
 
 
 @app.command()

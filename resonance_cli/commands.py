@@ -22,6 +22,7 @@ import resonance_jax as rj
 from resonance_jax import chunks, job, sweepfile
 from resonance_jax.axes import check_devices
 from resonance_jax.memory import free_memory
+from resonance_jax.stopping import Guard
 from resonance_jax.store import MEANINGS, Store, load
 
 matplotlib.use("Agg")  # no window on a cluster
@@ -51,9 +52,6 @@ class Cluster(NamedTuple):
                 ) from None
 
 
-NO_CLUSTER = Cluster()
-
-
 def run(
     file: Path,
     out: Path,
@@ -71,46 +69,44 @@ def run(
     cluster: Cluster,
 ) -> None:
     part = _shard(shard)
-    swept, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype, cache, cluster)
-    facts = {"scale": scale, "variant": variant or "", "point": f"{file.name}:point"}
-    outcome = job.run(
-        grid,
-        out,
-        devices=chosen,
-        source=swept.source,
-        facts=facts,
-        resume=resume,
-        shard=part,
-        chunk=chunk,
-        max_minutes=max_minutes,
-    )
-    kept = f", {outcome.kept} were there" if outcome.kept else ""
-    rate = f", {outcome.cells / outcome.seconds:,.0f} cells/s" if outcome.cells else ""
-    _say(f"{out}: {outcome.chunks} chunks computed{kept}, {outcome.seconds:.1f} s{rate}")
-    if outcome.complete:
-        _draw(swept, out)
+    _set_up(devices, cache)
+    cluster.join()
+    with Guard(max_minutes) as guard:  # after jax.distributed, which has handlers of its own
+        swept, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype)
+        facts = {"scale": scale, "variant": variant or "", "point": f"{file.name}:point"}
+        outcome = job.run(
+            grid,
+            out,
+            devices=chosen,
+            source=swept.source,
+            facts=facts,
+            resume=resume,
+            shard=part,
+            chunk=chunk,
+            guard=guard,
+        )
+        kept = f", {outcome.kept} were there" if outcome.kept else ""
+        rate = f", {outcome.cells / outcome.seconds:,.0f} cells/s" if outcome.cells else ""
+        _say(f"{out}: {outcome.chunks} chunks computed{kept}, {outcome.seconds:.1f} s{rate}")
+        if outcome.complete:
+            _draw(swept, out)
 
 
-def _prepare(
-    file: Path,
-    scale: str,
-    settings: Sequence[str],
-    variant: str | None,
-    devices: int | None,
-    dtype: str | None,
-    cache: bool,
-    cluster: Cluster = NO_CLUSTER,
-) -> tuple[sweepfile.SweepFile, chunks.Grid, tuple[Any, ...]]:
-    """The sweep of a file, traced and checked, and the devices to run it on."""
+def _set_up(devices: int | None, cache: bool) -> None:
     # Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
     cores = devices or min(8, os.cpu_count() or 1)
     if jax.config.jax_num_cpu_devices != cores:  # pyright: ignore[reportAttributeAccessIssue]
         jax.config.update("jax_num_cpu_devices", cores)
-    cluster.join()
-    swept = sweepfile.load(file, variant)
-    jax.config.update("jax_enable_x64", (dtype or swept.dtype) == "float64")
     if cache:
         rj.use_compilation_cache()
+
+
+def _prepare(
+    file: Path, scale: str, settings: Sequence[str], variant: str | None, devices: int | None, dtype: str | None
+) -> tuple[sweepfile.SweepFile, chunks.Grid, tuple[Any, ...]]:
+    """The sweep of a file, traced and checked, and the devices to run it on."""
+    swept = sweepfile.load(file, variant)
+    jax.config.update("jax_enable_x64", (dtype or swept.dtype) == "float64")
     axes = sweepfile.with_settings(swept.axes(scale), settings)
     return swept, sweepfile.within(file, chunks.prepare, swept.point, axes), check_devices(devices)
 
@@ -154,7 +150,8 @@ def plan(
     began: float,
 ) -> None:
     part = _shard(shard)
-    _, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype, cache)
+    _set_up(devices, cache)
+    _, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype)
     start = time.perf_counter() - began
     found = job.plan(grid, devices=chosen, shard=part, chunk=chunk)
     seconds = start + found.compile_seconds + found.chunks * found.chunk_seconds
@@ -249,21 +246,34 @@ def _load(path: Path) -> xr.Dataset:
     return load(path)
 
 
-def chart(out: Path, f: str, mu: str, eta: float, amplitude: float, input_variance: float) -> None:
+def chart(
+    out: Path, f: str, mu: str, eta: float, amplitude: float, input_variance: float, notion: str, samples: int
+) -> None:
     if out.suffix not in (".png", ".pdf", ".svg", ".nc"):
         raise ValueError(f"--out must end in .png, .pdf, .svg or .nc, got {out.name!r}; choose one of them")
+    problem = rj.problems.linear_regression(dim=1, samples=samples, input_variance=input_variance)
+
+    def almost_sure(shift, problem, *, mu, eta):
+        return rj.theory.almost_sure_growth(shift, problem, mu=mu, eta=eta, key=jax.random.key(0)).rate
+
+    rates = {"mean": rj.theory.mean_growth, "mean-square": rj.theory.mean_square_growth, "almost-sure": almost_sure}
 
     def point(f, mu):
         shift = rj.shifts.sinusoid(f, amplitude=amplitude)
-        return {"growth_rate": rj.theory.growth_rate(shift, mu=mu, eta=eta, input_variance=input_variance)}
+        return {"growth_rate": rates[notion](shift, problem, mu=mu, eta=eta)}
 
     axes = {"f": sweepfile.parse_values(f, "f").astype(float), "mu": sweepfile.parse_values(mu, "mu").astype(float)}
     rate = rj.sweep(point, axes, progress=sys.stdout.isatty()).growth_rate
     if out.suffix == ".nc":
         rate.to_netcdf(out, engine="scipy")
     else:
-        title = rf"Growth of the mean, $\eta$ = {eta:g}, amplitude {amplitude:g}; contours: $\rho$"
-        ax = rj.plotting.heatmap(rate, log_rho=rate / rate.f, powers_of_ten=False, period_axis=True, title=title)
+        name = {"mean": "the mean", "mean-square": "the mean square", "almost-sure": "a typical run"}[notion]
+        noise = "" if notion == "mean" else f", {samples} samples"
+        title = rf"Growth of {name}, $\eta$ = {eta:g}, amplitude {amplitude:g}{noise}"
+        label = r"growth per step; contours: growth over a period of the shift" if notion != "mean" else None
+        ax = rj.plotting.heatmap(
+            rate, log_rho=rate / rate.f, powers_of_ten=False, period_axis=True, title=title, label=label
+        )
         _figure(ax).savefig(out, dpi=150)
     _say(f"{out}: {float((rate > 0).mean()):.1%} of {rate.size} cells grow")
 

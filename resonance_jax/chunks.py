@@ -249,13 +249,10 @@ def run(
     whole: Place,
     *,
     finished: Callable[[int], None] = lambda cells: None,
-    wait: Callable[[list[jax.Array]], object] = jax.block_until_ready,
 ) -> list[np.ndarray]:
     """The outputs of all cells of a place, box after box, the last ones padded.
 
-    Args:
-        finished: told the number of cells after each box.
-        wait: called with the outputs of a box while the devices work on them.
+    `finished` is told the number of cells after each box.
     """
     data = [np.empty(shape_of(whole) + out.shape, out.dtype) for out in grid.cell.outputs.values()]
     for place in places(whole, program.box):
@@ -265,7 +262,6 @@ def run(
             for value, s, side, b in zip(grid.values, place, sides, program.box, strict=True)
         ]
         outputs = program.executable(*padded)
-        wait(outputs)
         inside = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(place, whole, strict=True))
         for array, output in zip(data, jax.device_get(outputs), strict=True):
             array[inside] = output[tuple(slice(side) for side in sides)]

@@ -71,7 +71,7 @@ def run(
     resume: bool = False,
     shard: Shard = ALL,
     chunk: int | None = None,
-    max_minutes: float | None = None,
+    guard: Guard | None = None,
 ) -> Outcome:
     """Compute the chunks of a shard that the store does not have yet.
 
@@ -84,7 +84,7 @@ def run(
         resume: go on with a store that has chunks of this shard. Whole ones stay, damaged ones are computed again.
         shard: the part of this job.
         chunk: largest number of cells in a chunk, for a new store; None takes about twenty chunks that fit the memory.
-        max_minutes: end the process after that, with exit code 75, as on SIGTERM.
+        guard: of a script that is to end in good order, see `stopping`.
 
     Raises:
         ValueError: a store of another sweep, with what differs; one that is being written, or has chunks of this shard
@@ -110,7 +110,7 @@ def run(
             raise ValueError(f"{out} has chunks of this sweep already; add --resume to go on, or give another --out")
         todo = [unit for unit in mine if store.read_status(unit) is None]
         store.remove(todo)
-        return _work_off(todo, len(mine) - len(todo), store, program, grid, devices, shard, max_minutes)
+        return _work_off(todo, len(mine) - len(todo), store, program, grid, devices, shard, guard)
 
 
 def _work_off(
@@ -121,14 +121,16 @@ def _work_off(
     grid: Grid,
     devices: tuple[Device, ...],
     shard: Shard,
-    max_minutes: float | None,
+    guard: Guard | None,
 ) -> Outcome:
     """Compute and store chunk after chunk, and tell of it."""
     cells = sum(store.cells(unit) for unit in todo)
     entry = {"host": socket.gethostname(), "device": _name(devices), "shard": list(shard), "chunks": len(todo)}
-    with _reporter(cells) as reporter, Guard(max_minutes, lambda reason: _stop(reason, reporter)) as guard:
-        if not todo:
-            return Outcome(store, 0, kept, 0, 0.0)
+    if not todo:
+        return Outcome(store, 0, kept, 0, 0.0)
+    guard = guard or Guard()  # one that nobody entered watches nothing
+    with _reporter(cells) as reporter:
+        guard.farewell = lambda reason: _close(reporter, reason)
         store.log({"event": "start", "time": _now(), **entry})
         reporter.say("compiling")
         box = chunks.split_evenly(store.box, len(devices))
@@ -188,12 +190,9 @@ def _reporter(cells: int) -> Bar | Lines:
     return Bar(cells, True) if sys.stdout.isatty() else Lines(cells)
 
 
-def _stop(reason: str, reporter: Bar | Lines) -> None:
+def _close(reporter: Bar | Lines, reason: str) -> None:
     reporter.say(f"stopped: {reason}")
     reporter.__exit__()
-    print(
-        f"stopped: {reason}. What is finished is in the store; the same command with --resume goes on.", file=sys.stderr
-    )
 
 
 # What a store belongs to

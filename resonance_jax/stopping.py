@@ -19,18 +19,17 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Guard:
-    """Within it, a signal or the deadline ends the process with the exit code 75. Enter it on the main thread.
+    """Within it, a signal or the deadline ends the process with the exit code 75. For scripts, on their main thread.
 
     Args:
         minutes: until the end; None: no limit.
-        farewell: called with the reason, last thing before the end.
     """
 
-    def __init__(self, minutes: float | None, farewell: Callable[[str], None]) -> None:
+    def __init__(self, minutes: float | None = None) -> None:
         self.writing = threading.Lock()  # held by whoever must not be interrupted
+        self.farewell: Callable[[str], None] = lambda reason: None  # called with the reason, last thing before the end
         self._minutes = minutes
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
-        self._farewell = farewell
 
     def stop_unless_time_for(self, seconds: float) -> None:
         """End now if what comes next, which takes so long, could not be finished."""
@@ -69,7 +68,11 @@ class Guard:
     def _end(self, reason: str) -> None:
         self.writing.acquire()  # and never released: nothing is written after this
         with contextlib.suppress(Exception):
-            self._farewell(reason)
+            self.farewell(reason)
+            print(
+                f"stopped: {reason}. What is finished is stored; the same command with --resume goes on.",
+                file=sys.stderr,
+            )
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(STOPPED)  # the devices may be at work for minutes yet, and Python would wait for them

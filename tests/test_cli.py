@@ -308,7 +308,7 @@ def test_sigterm_and_time_limit_end_cleanly(slow_file, tmp_path):
     process.send_signal(signal.SIGTERM)
     shown, errors = process.communicate(timeout=20)
     assert process.returncode == 75, errors
-    assert "stopped: SIGTERM. What is finished is in the store; the same command with --resume goes on." in errors
+    assert "stopped: SIGTERM. What is finished is stored; the same command with --resume goes on." in errors
     assert json.loads(shown.splitlines()[-1])["event"] == "stopped: SIGTERM"
     before = json.loads(resonance("status", out, "--json").stdout)
     assert 1 <= before["whole"] < 40
