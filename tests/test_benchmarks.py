@@ -8,7 +8,18 @@ import pytest
 
 import resonance_jax as rj
 from benchmarks import __main__ as command
-from benchmarks import _machine, _measure, first_heatmap, plot, scaling, single_run, theory_chart, trained
+from benchmarks import (
+    _machine,
+    _measure,
+    batch,
+    first_heatmap,
+    growth_chart,
+    plot,
+    scaling,
+    single_run,
+    theory_chart,
+    trained,
+)
 from benchmarks._measure import Form, Timing, measure
 
 
@@ -209,7 +220,10 @@ def test_machines_of_one_name_are_told_apart():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["heat"], "unknown workload heat; choose any of heatmap, theory, adam, network, single, scaling"),
+        (
+            ["heat"],
+            "unknown workload heat; choose any of heatmap, theory, adam, network, single, growth, batch, scaling",
+        ),
         (["--repeats", "0"], "--repeats must be a whole number of at least 1, got 0; it is how many warm calls"),
         (["plot", "no_such.json"], "cannot read no_such.json"),
         (["plot", "pyproject.toml"], "cannot read pyproject.toml"),
@@ -233,3 +247,16 @@ def test_plot_wants_one_scale(results, tmp_path):
     there.write_text(there.read_text().replace('"scale": "tiny"', '"scale": "paper"'))
     with pytest.raises(ValueError, match="the results are of different scales, tiny, paper; draw those of one"):
         plot.write([here, there], tmp_path)
+
+
+def test_mean_square_chart_against_kronecker_products():
+    """Two independent forms: columns of ten numbers in float32, and matrices of 16 x 16 moments in float64."""
+    grid = {"f": np.array([0.0455]), "mu": np.array([0.96, 0.99])}
+    ours = rj.sweep(growth_chart.ours, grid).rate
+    theirs = [growth_chart.kronecker(0.0455, mu) for mu in grid["mu"]]
+    np.testing.assert_allclose(ours[0], theirs, atol=2e-7)
+
+
+def test_a_job_stores_what_its_chunks_compute():
+    alone, as_job = (form.prepare()() for form in batch.forms("tiny"))
+    np.testing.assert_array_equal(np.asarray(alone), as_job.ravel())
