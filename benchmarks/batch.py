@@ -26,9 +26,10 @@ def forms(scale: str) -> list[Form]:
     num_steps = NUM_STEPS[scale][current_platform() == "gpu"]
     axes = first_heatmap.axes("tiny" if scale == "tiny" else "paper")
     devices = tuple(jax.local_devices())
+    point = first_heatmap.oscillated(num_steps)
 
     def prepare() -> tuple[chunks.Grid, chunks.Shape, chunks.Program]:
-        grid = chunks.prepare(first_heatmap.oscillated(num_steps), axes)
+        grid = chunks.prepare(point, axes)
         return grid, *chunks.compile_to_fit(grid, math.ceil(grid.size / NUM_CHUNKS), devices, may_shrink=False)
 
     def alone() -> Callable[[], Any]:
