@@ -1,5 +1,6 @@
 """Pictures: heatmaps of distances with the contours of the theory on top, and response curves with their bands."""
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 import matplotlib.patheffects as effects
@@ -9,6 +10,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from resonance_jax.confidence import mean_and_band
@@ -17,6 +19,8 @@ from resonance_jax.logscale import log10_mean
 PANELS = 6  # of an overview
 
 REDNESS = LinearSegmentedColormap.from_list("redness", ["#ffffff", "#ff8a70", "#e8200c", "#9c0010"])  # of rho >= 1
+ZERO_STYLES = (("#ffffff", "-"), ("#ff7a5c", "--"), ("#4fd6ff", "-"), ("#b0ff8a", ":"))  # colour and line of each rate
+CURVE_STYLES = (("#7f7f7f", "-"), ("#d62728", "--"), ("#1f77b4", "-"), ("#2ca02c", ":"))
 LABELS = {
     "f": "frequency of the shift $f$ (1 / steps)",
     "T": "period of the shift $T$ (steps)",
@@ -114,6 +118,62 @@ def contours(log_rho: xr.DataArray, *, x: str = "f", y: str = "mu", labels: bool
     lines.set_path_effects([effects.withStroke(linewidth=2.8, foreground="black")])
     for text in ax.clabel(lines, fmt="%.3g", fontsize=8, colors="white") if labels else []:
         text.set_path_effects([effects.withStroke(linewidth=2.0, foreground="black")])
+    return ax
+
+
+def zero_lines(rates: Mapping[str, xr.DataArray], *, x: str = "f", y: str = "mu", ax: Axes) -> Axes:
+    """The line on which each rate changes its sign, with a legend of their names; one without such a line is told so.
+
+    A line is drawn as the values give it, without smoothing.
+
+    Args:
+        rates: name -> values over `x` and `y`, at most four of them.
+        x, y: dimensions on the horizontal and vertical axis.
+        ax: axes to draw on.
+
+    Returns:
+        The axes.
+    """
+    if len(rates) > len(ZERO_STYLES):
+        raise ValueError(f"zero_lines draws at most {len(ZERO_STYLES)} rates, got {len(rates)}; draw fewer")
+    handles = []
+    for (name, rate), (color, style) in zip(rates.items(), ZERO_STYLES, strict=False):
+        values = rate.transpose(y, x)
+        found = float(values.min()) < 0 < float(values.max())
+        if found:
+            lines = ax.contour(rate[x], rate[y], values, levels=[0.0], colors=color, linestyles=style, linewidths=1.8)
+            lines.set_path_effects([effects.withStroke(linewidth=3.2, foreground="black")])
+        handles.append(Line2D([], [], color=color, ls=style, lw=1.8, label=name if found else f"{name}: no zero here"))
+    ax.legend(handles=handles, loc="lower left", fontsize=8, facecolor="0.3", labelcolor="white", framealpha=0.9)
+    return ax
+
+
+def growth_curves(
+    measured: xr.DataArray, predicted: Mapping[str, xr.DataArray], *, x: str = "T", title: str | None = None, ax: Axes
+) -> Axes:
+    """Growth per step along an axis of a sweep: a dot for what runs did, a line for each prediction.
+
+    Args:
+        measured: dimensions `x` and `seed`; drawn as their mean with its 95% band.
+        predicted: name -> values over `x`, at most four of them.
+        x: dimension on the horizontal axis.
+        title: above the picture.
+        ax: axes to draw on.
+
+    Returns:
+        The axes.
+    """
+    if len(predicted) > len(CURVE_STYLES):
+        raise ValueError(f"growth_curves draws at most {len(CURVE_STYLES)} rates, got {len(predicted)}; draw fewer")
+    ax.axhline(0, color="0.6", lw=0.8)
+    for (name, rate), (color, style) in zip(predicted.items(), CURVE_STYLES, strict=False):
+        ax.plot(rate[x], rate, style, color=color, lw=1.6, label=name)
+    mean, low, _ = mean_and_band(measured, "seed")
+    ax.errorbar(measured[x], mean, mean - low, fmt=".", color="black", ms=4, lw=1, label="runs")
+    ax.set_xlabel(LABELS.get(x, x))
+    ax.set_ylabel("growth per step")
+    if title:
+        ax.set_title(title)
     return ax
 
 

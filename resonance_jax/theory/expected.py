@@ -33,6 +33,33 @@ def gradient_matrix(
     return B
 
 
+def curvatures(
+    shift: Shift, *, input_variance: ArrayLike = 1.0, loss_factor: ArrayLike = 2.0, bias: bool = True
+) -> GradientMatrix:
+    """Eigenvalues of B as a function of the phase, (n,), from the smallest on where there is no bias.
+
+    B is loss_factor times c I + m m^T on the slopes. Across the mean its eigenvalue is c, along it c + |m|^2, and with
+    a bias those of [[c + |m|^2, |m|], [|m|, 1]]. LAPACK is not called: in a large program on two CPU devices it was seen
+    to wait for ever for a thread.
+    """
+    profile = shift.profile
+    assert profile is not None  # `gradient_matrix` has checked it
+
+    def eigenvalues(phase: Array) -> Array:
+        mean = profile(phase)
+        c, factor = (jnp.asarray(value, mean.dtype) for value in (input_variance, loss_factor))
+        square = jnp.sum(mean**2)
+        along = c + square
+        if bias:
+            upper = (along + 1) / 2 + jnp.sqrt(((along - 1) / 2) ** 2 + square)
+            ends = [c / upper, upper]  # their product is the determinant, c
+        else:
+            ends = [along]
+        return factor * jnp.stack([c] * (mean.size - 1) + ends)
+
+    return eigenvalues
+
+
 def optimizer(mu: ArrayLike, eta: ArrayLike) -> tuple[Array, Array]:
     """mu and eta as checked arrays of the working precision."""
     checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")

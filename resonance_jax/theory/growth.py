@@ -9,7 +9,7 @@ from resonance_jax.shifts.base import Shift
 from resonance_jax.spectral import log_spectral_radius
 from resonance_jax.theory.continuous import MOST_STEPS, flow, too_long
 from resonance_jax.theory.discrete import product, whole_steps
-from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
+from resonance_jax.theory.expected import GradientMatrix, curvatures, gradient_matrix, optimizer
 
 NUM_PHASES = 512  # of the mean over a period that lasts forever
 
@@ -52,17 +52,18 @@ def growth_rate(
         rate = log_spectral_radius(product(B, steps, mu, eta)) / steps.astype(mu.dtype)
     else:
         rate = log_spectral_radius(flow(B, period, mu, eta, num_steps)) / period
-    return jnp.where(standing, _slow_rate(B, mu, eta, discrete, modes_mix=bias), rate)
+    b = curvatures(shift, input_variance=input_variance, loss_factor=loss_factor, bias=bias)
+    return jnp.where(standing, _slow_rate(b, mu, eta, discrete, modes_mix=bias), rate)
 
 
-def _slow_rate(B: GradientMatrix, mu: Array, eta: Array, discrete: bool, modes_mix: bool) -> Array:
+def _slow_rate(curvatures: GradientMatrix, mu: Array, eta: Array, discrete: bool, modes_mix: bool) -> Array:
     """Limit of long periods, from the modes of the system frozen at each phase.
 
     With a bias the modes turn with the mean and mix: at each phase the slowest decides. Without, a mean along one
     direction leaves them apart: each goes through all phases, and the slowest of them decides.
     """
     phases = (jnp.arange(NUM_PHASES, dtype=mu.dtype) + 0.5) / NUM_PHASES
-    b = jnp.linalg.eigvalsh(jax.vmap(B)(phases))  # (phases, n); free of mu and eta, so computed once per sweep
+    b = jax.vmap(curvatures)(phases)  # (phases, n); free of mu and eta, so computed once per sweep
     rates = mode_rates(b, mu, eta, discrete)
     return rates.max(axis=1).mean() if modes_mix else rates.mean(axis=0).max()
 

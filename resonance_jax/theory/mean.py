@@ -44,7 +44,8 @@ def mean_growth(
         discrete: the exact product of one-step matrices instead of the ODE of `growth_rate`, for periodic shifts; the
             others are always discrete.
         nodes: more than the longest interval T of a mean that is drawn anew; at most 128.
-        key: of the paths, for shifts that are neither periodic nor drawn anew; None takes a fixed one.
+        key: of the paths, for shifts that are neither periodic nor drawn anew; None takes a fixed one. A single path
+            is that of a run with this key.
         num_steps, num_paths: length and number of the paths.
 
     Returns:

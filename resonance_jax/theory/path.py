@@ -30,7 +30,7 @@ def rate_along_paths(
     advance = fused(functools.partial(along, step))
 
     def path(key: Array) -> Array:
-        start_key, shift_key = jax.random.split(key)
+        _, start_key, shift_key, _ = jax.random.split(key, 4)  # as a run does: the mean of a run with this key
 
         def chunk(j: Array, carry: tuple[Scaled, Any, Array]) -> tuple[Scaled, Any, Array]:
             state, shift_state, mark = carry
@@ -44,4 +44,5 @@ def rate_along_paths(
         state, _, mark = jax.lax.fori_loop(0, num_chunks, chunk, carry)
         return (logscale.log_norm(state) - mark) / ((num_chunks - skipped) * CHUNK)
 
-    return jnp.mean(jax.vmap(path)(jax.random.split(key, num_paths)))
+    keys = key[None] if num_paths == 1 else jax.random.split(key, num_paths)
+    return jnp.mean(jax.vmap(path)(keys))

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from scipy.special import gammaln, roots_genlaguerre
 
 from resonance_jax import checks, logscale
 from resonance_jax.logscale import Scaled
@@ -50,6 +49,8 @@ def check_redrawn(redrawn: Redrawn, dim: int, nodes: int) -> Array:
 
 def nodes_of(redrawn: Redrawn, dim: Array, num_nodes: int) -> Nodes:
     """For means of `dim` entries, which may be traced up to `redrawn.dim`."""
+    from scipy.special import gammaln, roots_genlaguerre  # slow to import, and only means drawn anew need it
+
     dtype = redrawn.variance.dtype
     tables = [roots_genlaguerre(num_nodes, each / 2 - 1) for each in range(1, redrawn.dim + 1)]
     squares = 2 * np.stack([x for x, _ in tables])  # chi-square is twice a gamma number
