@@ -39,8 +39,8 @@ def curvatures(
     """Eigenvalues of B as a function of the phase, (n,), from the smallest on where there is no bias.
 
     B is loss_factor times c I + m m^T on the slopes. Across the mean its eigenvalue is c, along it c + |m|^2, and with
-    a bias those of [[c + |m|^2, |m|], [|m|, 1]]. LAPACK is not called: in a large program on two CPU devices it was seen
-    to wait for ever for a thread.
+    a bias those of [[c + |m|^2, |m|], [|m|, 1]]. LAPACK is not called: in a large program on two CPU devices it was
+    seen to wait for ever for a thread.
     """
     profile = shift.profile
     assert profile is not None  # `gradient_matrix` has checked it

@@ -112,4 +112,4 @@ def _redrawn_rate(
     moved = jax.vmap(lambda length: held(step, start, length, T, num_nodes))(nodes.lengths)
     matrix = average(moved, nodes.weights)
     seen = matrix._replace(mantissa=jnp.matmul(back, matrix.mantissa, precision="highest"))
-    return log_spectral_radius(seen) / (2 * T)
+    return log_spectral_radius(seen, entrywise_size=4) / (2 * T)
