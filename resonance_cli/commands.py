@@ -268,12 +268,10 @@ def chart(
         rate.to_netcdf(out, engine="scipy")
     else:
         name = {"mean": "the mean", "mean-square": "the mean square", "almost-sure": "a typical run"}[notion]
-        noise = "" if notion == "mean" else f", {samples} samples"
+        noise = "" if notion == "mean" else f", {samples} sample{'s' if samples > 1 else ''}"
         title = rf"Growth of {name}, $\eta$ = {eta:g}, amplitude {amplitude:g}{noise}"
-        label = r"growth per step; contours: growth over a period of the shift" if notion != "mean" else None
-        ax = rj.plotting.heatmap(
-            rate, log_rho=rate / rate.f, powers_of_ten=False, period_axis=True, title=title, label=label
-        )
+        ax = rj.plotting.heatmap(rate, powers_of_ten=False, period_axis=True, title=title, label="growth per step")
+        rj.plotting.zero_lines({"no growth": rate}, ax=ax)
         _figure(ax).savefig(out, dpi=150)
     _say(f"{out}: {float((rate > 0).mean()):.1%} of {rate.size} cells grow")
 
