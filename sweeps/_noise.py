@@ -1,5 +1,7 @@
 """What the figures of noise share: the three rates of a setting, their names, and how they agree with runs."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
@@ -25,10 +27,10 @@ def rates(
     The runs have no observation noise: with it, the distance ends at a floor that says nothing of its growth. Where the
     mean is neither periodic nor drawn anew, predictions follow the path of the other seed.
     """
-    settings = dict(mu=mu, eta=eta)
+    settings: dict[str, Any] = dict(mu=mu, eta=eta)
     seeds = [OTHER_SEEDS + seed, seed] if with_run else [OTHER_SEEDS + seed]
     keys = jax.vmap(jax.random.key)(jnp.stack(seeds))
-    paths = dict(key=keys[0], num_steps=num_steps, num_paths=1)
+    paths: dict[str, Any] = dict(key=keys[0], num_steps=num_steps, num_paths=1)
 
     def growth(key: jax.Array) -> jax.Array:
         return rj.theory.almost_sure_growth(shift, problem, key=key, num_steps=num_steps, **settings).rate
@@ -71,7 +73,7 @@ def curve_claims(data: xr.Dataset, name: str) -> list[Claim]:
     """How far each prediction is from the growth of runs."""
     found, measured = over_seeds(data), data.growth_rate.mean("seed")
     error = standard_error(data.growth_rate)
-    both = np.hypot(error, standard_error(data.almost_sure))
+    both = (error**2 + standard_error(data.almost_sure) ** 2) ** 0.5
     off = {notion: np.abs(rate - measured) for notion, rate in found.items()}
     typical = {notion: float(distance.median()) for notion, distance in off.items()}
     sign = {notion: float(((rate > 0) == (measured > 0)).mean()) for notion, rate in found.items()}

@@ -1,5 +1,7 @@
 """Beyond the paper, noise: heatmaps of experiments 1 and 2 at 20, 5 and 1 samples, with three boundaries of growth."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -15,7 +17,7 @@ LEAST = {"sinusoid": 0.97, "ar2": 0.95}  # agreement of the almost-sure rate wit
 
 def point(seed, f, mu, samples):
     problem = rj.problems.linear_regression(dim=1, samples=samples, max_samples=_heatmap.SAMPLES)
-    settings = dict(mu=mu, eta=_heatmap.ETA)
+    settings: dict[str, Any] = dict(mu=mu, eta=_heatmap.ETA)
     outputs = {}
     for name, shift in _heatmap.PROCESSES.items():
         outputs[f"{name}_distance"] = _heatmap.run(seed, mu, shift(f), samples=samples)["log10_distance"]

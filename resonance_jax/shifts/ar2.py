@@ -6,7 +6,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.shifts.base import Shift, resting
+from resonance_jax.shifts.base import Shift
 
 NUM_NEWTON_STEPS = 12  # from the start below it converges in at most 7, for every f in [0, 0.5] (see the tests)
 
@@ -60,7 +60,7 @@ def ar2(
     def stationary(key: Array, state: tuple[Array, Array]) -> Array:
         return scale * jax.random.normal(key, (1,), dtype)
 
-    return Shift(init=init, means=means, stationary=stationary, baseline=resting())
+    return Shift(init=init, means=means, stationary=stationary)
 
 
 def coefficients(f: Array, ratio: Array) -> tuple[Array, Array, Array]:

@@ -34,7 +34,7 @@ class Shift(NamedTuple):
     stationary: Callable[[Array, Any], Array] | None = None  # key, state -> one mean (dim,) of the law it visits
     straight: bool = False  # whether `profile` stays on a line through 0: theory then follows one input for all
     redrawn: Redrawn | None = None  # the law of a mean that is drawn anew, for theory
-    baseline: "Shift | None" = None  # the iid inputs that runs under this shift are held against; None: mean 0
+    iid_spread: ArrayLike = 0.0  # variance that the iid baseline, of mean 0, adds to the inputs
 
 
 def phase_after(k: Array, f: Array) -> Array:
@@ -64,7 +64,7 @@ def _high_half(a: Array, b: Array, half: int) -> Array:
 
 
 def resting(spread: ArrayLike = 0.0) -> Shift:
-    """No shift: a mean of 0 at every step, of inputs whose variance is larger by `spread`. What baselines are.
+    """No shift: a mean of 0 at every step, of inputs whose variance is larger by `spread`.
 
     >>> resting().means(None, jnp.arange(2), ())[0].tolist()
     [[0.0], [0.0]]
@@ -78,6 +78,7 @@ def resting(spread: ArrayLike = 0.0) -> Shift:
         profile=lambda phase: jnp.zeros((1,), dtype),
         stationary=lambda key, state: jnp.zeros((1,), dtype),
         straight=True,
+        iid_spread=spread,
     )
 
 
@@ -107,5 +108,4 @@ def periodic(f: ArrayLike, profile: Callable[[Array], Array], *, straight: bool 
         profile=profile,
         stationary=stationary,
         straight=straight,
-        baseline=resting(),
     )

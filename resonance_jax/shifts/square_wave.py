@@ -6,7 +6,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.shifts.base import Shift, resting
+from resonance_jax.shifts.base import Shift
 
 
 def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim: int | None = None) -> Shift:
@@ -58,5 +58,4 @@ def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim:
         profile=profile,
         stationary=stationary,
         straight=True,
-        baseline=resting(),
     )

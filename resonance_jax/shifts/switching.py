@@ -6,7 +6,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.shifts.base import Redrawn, Shift, resting
+from resonance_jax.shifts.base import Redrawn, Shift
 
 
 def switching(T: ArrayLike, *, dim: ArrayLike, variance: ArrayLike, max_dim: int | None = None) -> Shift:
@@ -44,5 +44,5 @@ def switching(T: ArrayLike, *, dim: ArrayLike, variance: ArrayLike, max_dim: int
         spread=jnp.where(moving, 0, variance),
         stationary=lambda key, state: xi(key),
         redrawn=Redrawn(interval, variance, num_inputs),
-        baseline=resting(spread=variance),
+        iid_spread=variance,
     )

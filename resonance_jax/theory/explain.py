@@ -1,6 +1,6 @@
 """Why does it diverge? The three rates of growth under a shift beside those without it, and a verdict in words."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +9,7 @@ from jax import Array
 
 from resonance_jax import checks
 from resonance_jax.problems.linear_regression import LinearRegression
-from resonance_jax.shifts.base import Shift, resting
+from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.almost_sure import almost_sure_growth
 from resonance_jax.theory.mean import mean_growth
 from resonance_jax.theory.mean_square import mean_square_growth
@@ -78,7 +78,8 @@ def explain(
         undecided        a rate that decides is within two standard errors of 0; more steps may tell
 
     Args:
-        shift: from `resonance_jax.shifts`, or one of your own; its `baseline` is what it is held against.
+        shift: from `resonance_jax.shifts`, or one of your own. Its iid baseline has a mean of 0, and
+            inputs of a variance larger by its `iid_spread`.
         problem: from `resonance_jax.problems.linear_regression`.
         mu: momentum, a plain number in [0, 1].
         eta: step size, a plain number > 0.
@@ -103,28 +104,49 @@ def explain(
             "almost_sure_growth instead"
         )
     key = jax.random.key(0) if key is None else key
-    baseline = resting() if shift.baseline is None else shift.baseline
-    under, without = (_rates(each, problem, mu, eta, key, num_steps) for each in (shift, baseline))
+    under, without = _rates(shift, problem, mu, eta, key, num_steps)
     return Explanation(under, without, *_verdict(under, without))
 
 
-def _rates(shift: Shift, problem: LinearRegression, mu: float, eta: float, key: Array, num_steps: int) -> Rates:
+def _rates(
+    shift: Shift, problem: LinearRegression, mu: float, eta: float, key: Array, num_steps: int
+) -> tuple[Rates, Rates]:
+    """With the shift and without it, by one program."""
     dtype = jnp.result_type(float)
 
     @jax.jit
-    def found(mu: Array, eta: Array, key: Array) -> tuple[Array, Array, Array]:
-        def run(key: Array) -> Array:
-            return almost_sure_growth(shift, problem, mu=mu, eta=eta, key=key, num_steps=num_steps).rate
-
+    def found(moving: Array, mu: Array, eta: Array, key: Array) -> tuple[Array, Array, Array]:
+        settings: dict[str, Any] = dict(shift=_moving(shift, moving), problem=problem, mu=mu, eta=eta)
+        runs = jax.vmap(lambda key: almost_sure_growth(**settings, key=key, num_steps=num_steps).rate)
         return (
-            mean_growth(shift, problem, mu=mu, eta=eta, discrete=True),
-            mean_square_growth(shift, problem, mu=mu, eta=eta),
-            jax.vmap(run)(jax.random.split(key, NUM_RUNS)),
+            mean_growth(**settings, discrete=True),
+            mean_square_growth(**settings),
+            runs(jax.random.split(key, NUM_RUNS)),
         )
 
-    mean, mean_square, runs = found(jnp.asarray(mu, dtype), jnp.asarray(eta, dtype), key)
-    runs = np.asarray(runs, float)
-    return Rates(float(mean), float(mean_square), float(runs.mean()), float(runs.std(ddof=1) / np.sqrt(NUM_RUNS)))
+    def rates(moving: float) -> Rates:
+        mean, square, runs = found(*(jnp.asarray(value, dtype) for value in (moving, mu, eta)), key)
+        runs = np.asarray(runs, float)
+        return Rates(float(mean), float(square), float(runs.mean()), float(runs.std(ddof=1) / np.sqrt(NUM_RUNS)))
+
+    return rates(1.0), rates(0.0)
+
+
+def _moving(shift: Shift, moving: Array) -> Shift:
+    """The shift where `moving` is 1, and where it is 0 its iid baseline: a mean of 0, with the spread of that."""
+
+    def means(key: Array, k: Array, state: Any) -> tuple[Array, Any]:
+        sequence, state = shift.means(key, k, state)
+        return moving * sequence, state
+
+    profile, redrawn = shift.profile, shift.redrawn
+    spread, iid_spread = (jnp.asarray(value, moving.dtype) for value in (shift.spread, shift.iid_spread))
+    return shift._replace(
+        means=means,
+        spread=jnp.where(moving > 0, spread, iid_spread),
+        profile=None if profile is None else lambda phase: moving * profile(phase),
+        redrawn=None if redrawn is None else redrawn._replace(variance=moving * redrawn.variance),
+    )
 
 
 def _verdict(under: Rates, without: Rates) -> tuple[str, str]:

@@ -71,8 +71,8 @@ def mean_growth(
     if shift.period is None or shift.profile is None:
         key = jax.random.key(0) if key is None else key
         start = jnp.ones((size,), mu.dtype)
-        paths = dict(num_steps=num_steps, num_paths=num_paths)
-        return jnp.maximum(rate_along_paths(step, start, inputs, shift, key, **paths), across)
+        along = rate_along_paths(step, start, inputs, shift, key, num_steps=num_steps, num_paths=num_paths)
+        return jnp.maximum(along, across)
 
     period, profile = jnp.asarray(shift.period), shift.profile
 
