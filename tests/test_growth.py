@@ -14,6 +14,7 @@ from resonance_jax.fused.threads import Threads
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts import Shift, periodic
 from resonance_jax.theory import products
+from resonance_jax.theory.expected import curvatures
 from resonance_jax.theory.inputs import inputs_of
 from resonance_jax.theory.steps import mean_square_step
 from tests import reference
@@ -99,6 +100,16 @@ def test_moving_all_inputs_alike(x64):
     assert float(inputs_of(shift, problem).coordinates(jnp.array([0.5]))[0]) == pytest.approx(0.5 * np.sqrt(2))
     rate = jax.jit(lambda mu: growth.mean_growth(shift, problem, mu=mu, eta=0.01))(0.99)
     assert float(rate) * 22 == pytest.approx(reference.log_rho_of_ode(1 / 22, 0.99, 0.01, 0.5 * np.sqrt(2)), abs=1e-6)
+
+
+def test_curvatures_are_the_eigenvalues_of_the_expected_gradient(x64):
+    shift = rj.shifts.sinusoid(0.1, amplitude=[0.3, -0.4, 1.2])
+    for bias in (True, False):
+        settings = dict(input_variance=0.3, loss_factor=1.5, bias=bias)
+        for phase in jnp.array([0.0, 0.1, 0.3]):
+            B = growth.gradient_matrix(shift, **settings)(phase)
+            ours = np.sort(curvatures(shift, **settings)(phase))
+            assert ours == pytest.approx(np.linalg.eigvalsh(B), abs=1e-12)
 
 
 def test_turning_the_inputs_and_starting_later_change_nothing(x64):

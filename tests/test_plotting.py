@@ -4,7 +4,7 @@ import pytest
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax.plotting import REDNESS, contours, heatmap
+from resonance_jax.plotting import REDNESS, contours, growth_curves, heatmap, zero_lines
 
 F, MU = np.linspace(0, 0.05, 20), np.linspace(0.95, 0.999, 15)
 VALLEY = xr.DataArray(
@@ -143,3 +143,24 @@ def test_overview_takes_log10_where_decades_are_many():
     distance = xr.DataArray([[0.0, 2.0], [1.0, 3.0]], {"seed": [0, 1], "T": [1.0, 2.0]}, name="log10_distance")
     drawn = rj.plotting.overview(distance).axes[0].lines[0].get_ydata()
     np.testing.assert_allclose(drawn, np.log10([5.5, 550.0]), rtol=1e-6)
+
+
+def test_zero_lines_run_where_a_rate_changes_its_sign():
+    ax = zero_lines({"valley": VALLEY, "below": VALLEY * 0 - 1}, ax=plt.subplots()[1])
+    (lines,) = ax.collections
+    for path in lines.get_paths()[0].to_polygons(closed_only=False):
+        values = VALLEY.interp(f=xr.DataArray(path[:, 0]), mu=xr.DataArray(path[:, 1]))
+        assert np.abs(values).max() < 0.05
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["valley", "below: no zero here"]
+    with pytest.raises(ValueError, match=r"zero_lines draws at most 4 rates, got 5; draw fewer"):
+        zero_lines({str(i): VALLEY for i in range(5)}, ax=ax)
+
+
+def test_growth_curves_draw_predictions_and_runs():
+    measured = xr.DataArray(np.add.outer(np.arange(3.0), [0.0, 0.2]), {"T": [1.0, 2.0, 3.0]}, ("T", "seed"))
+    lines = {"one": measured.isel(seed=0), "two": measured.isel(seed=1)}
+    ax = growth_curves(measured, lines, title="growth", ax=plt.subplots()[1])
+    assert [text.get_text() for text in ax.legend().get_texts()] == ["one", "two", "runs"]
+    assert ax.containers[0].lines[0].get_ydata() == pytest.approx([0.1, 1.1, 2.1])
+    with pytest.raises(ValueError, match=r"growth_curves draws at most 4 rates, got 5; draw fewer"):
+        growth_curves(measured, {str(i): measured for i in range(5)}, ax=ax)
