@@ -11,7 +11,6 @@ from jax.typing import ArrayLike
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps import _response
 from sweeps._claims import Claim
 
 NOTIONS = {"mean": "mean", "mean_square": "mean square", "almost_sure": "almost sure"}
@@ -43,14 +42,14 @@ def rates(
     } | ({"growth_rate": found[1]} if with_run else {})
 
 
-def response_rates(seed, shift: rj.shifts.Shift, problem, mu: ArrayLike) -> dict[str, jax.Array]:
-    """Those of the response experiments."""
-    return rates(seed, shift, problem, mu=mu, eta=_response.ETA, num_steps=_response.NUM_STEPS, with_run=True)
+def reading(data: xr.Dataset) -> str:
+    """Name of the variant that the data are of."""
+    return data.attrs.get("reading", "default")
 
 
-def over_seeds(data: xr.Dataset, prefix: str = "") -> dict[str, xr.DataArray]:
+def over_seeds(data: xr.Dataset) -> dict[str, xr.DataArray]:
     """The rates without their seeds: a mean of the estimates, and the one value of the others."""
-    return {name: data[prefix + name].mean("seed") for name in NOTIONS}
+    return {name: data[name].mean("seed") for name in NOTIONS}
 
 
 def curves(data: xr.Dataset, panels: list[tuple[str, dict[str, float]]], columns: int, title: str, x: str) -> Figure:
@@ -69,7 +68,7 @@ def curves(data: xr.Dataset, panels: list[tuple[str, dict[str, float]]], columns
     return picture
 
 
-def curve_claims(data: xr.Dataset, name: str) -> list[Claim]:
+def curve_claims(data: xr.Dataset) -> list[Claim]:
     """How far each prediction is from the growth of runs."""
     found, measured = over_seeds(data), data.growth_rate.mean("seed")
     error = standard_error(data.growth_rate)
@@ -80,7 +79,7 @@ def curve_claims(data: xr.Dataset, name: str) -> list[Claim]:
     scores = off["almost_sure"] / both
     return [
         Claim(
-            f"the almost-sure rate is the growth of runs ({name})",
+            "the almost-sure rate is the growth of runs",
             WHERE,
             f"differs by more than four standard errors on {float((scores > 4).mean()):.1%} of {scores.size} settings; "
             f"median difference {typical['almost_sure']:.1e} per step, same sign on {sign['almost_sure']:.1%}",
@@ -88,23 +87,23 @@ def curve_claims(data: xr.Dataset, name: str) -> list[Claim]:
             sign["almost_sure"] >= 0.95 and typical["almost_sure"] <= 5e-4,
         ),
         Claim(
-            f"the mean alone does not tell how runs grow ({name})",
+            "the mean alone does not tell how runs grow",
             WHERE,
             f"median difference {typical['mean']:.1e} per step, same sign on {sign['mean']:.1%}; "
             f"of the mean square {typical['mean_square']:.1e}, {sign['mean_square']:.1%}",
             "median difference at least three times that of the almost-sure rate",
             typical["mean"] >= 3 * typical["almost_sure"],
         ),
-        enclosing_claim(found, both, name),
+        enclosing_claim(found, both),
     ]
 
 
-def enclosing_claim(found: dict[str, xr.DataArray], error: xr.DataArray, name: str) -> Claim:
+def enclosing_claim(found: dict[str, xr.DataArray], error: xr.DataArray) -> Claim:
     """By Jensen's inequality, up to four standard errors of the estimate, and the rounding of float32."""
     inside = found["mean_square"] >= found["almost_sure"] - 4 * error - 2e-5
     share = float(inside.mean())
     return Claim(
-        f"the mean square grows at least as fast as a typical run ({name})",
+        "the mean square grows at least as fast as a typical run",
         WHERE,
         f"on {share:.2%} of {inside.size} settings, within four standard errors",
         "on all but 0.1%",

@@ -15,6 +15,8 @@ READINGS = {  # variants that the report shows: those on which a verdict hangs
     "exp4_variance:one_sample": "one sample, input variance 0.1, half the squared error",
     "exp4_variance:table": "one sample, input variance 0.25, the squared error",
     "exp4_dimension:one_sample": "one sample, input variance 0.1, half the squared error",
+    "noise_heatmaps:ar2": "the AR(2) mean of experiment 2",
+    "noise_response:square_wave": "the square wave of experiment 3",
     "reduced_momentum_exp3:sum": "gradients summed over the samples, unit vector, half the squared error",
 }
 
