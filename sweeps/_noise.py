@@ -64,6 +64,7 @@ def curves(data: xr.Dataset, panels: list[tuple[str, dict[str, float]]], columns
         predicted = {NOTIONS[notion]: rate for notion, rate in over_seeds(one).items()}
         rj.plotting.growth_curves(one.growth_rate, predicted, title=name, ax=ax)
         ax.set_xlabel(x if ax in grid[-1] else "")
+        ax.set_ylabel(ax.get_ylabel() if ax in grid[:, 0] else "")
     grid[0][0].legend(fontsize=8)
     return picture
 

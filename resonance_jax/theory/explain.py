@@ -93,8 +93,8 @@ def explain(
         ValueError: traced values (sweep the three rates instead), or what the rates refuse.
 
     >>> import resonance_jax as rj
-    >>> problem = rj.problems.linear_regression(dim=1, samples=20)
-    >>> explain(rj.shifts.sinusoid(1 / 22), problem, 0.99, 0.01).verdict
+    >>> problem = rj.problems.linear_regression(dim=1, samples=20, bias=False)
+    >>> explain(rj.shifts.sinusoid(1 / 26, amplitude=2.0), problem, 0.99, 0.01, num_steps=1000).verdict
     'resonance'
     """
     traced = [name for name, value in (("mu", mu), ("eta", eta)) if not checks.is_concrete(value)]

@@ -55,9 +55,10 @@ def mean_growth(
         ValueError: a shift that does not fit the problem, an interval that is not whole or too long (NaN where traced).
 
     >>> import resonance_jax as rj
-    >>> problem = rj.problems.linear_regression(dim=3, samples=1)
-    >>> bool(mean_growth(rj.shifts.sinusoid(1 / 22, amplitude=[0.3, 0.4, 0.0]), problem, mu=0.99, eta=0.01) > 0)
-    True
+    >>> problem = rj.problems.linear_regression(dim=1, samples=1, bias=False)
+    >>> rate = mean_growth(rj.shifts.resting(), problem, mu=0.0, eta=0.1, discrete=True)  # E (1 - 0.2 x^2) = 0.8
+    >>> round(float(jnp.exp(rate)), 4)
+    0.8
     """
     mu, eta = optimizer(mu, eta)
     inputs, law = inputs_of(shift, problem), problem.law
