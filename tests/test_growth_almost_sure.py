@@ -48,6 +48,12 @@ def test_exponents_sum_to_the_determinant(x64, settings):
     assert np.all(np.diff(spectrum) < 1e-3)  # from the largest on
 
 
+def test_without_momentum_half_of_the_exponents_are_lost(x64):
+    spectrum = notions(0.03, 0.0, 0.05, 2)[3]
+    assert np.isneginf(spectrum[2:]).all()
+    assert np.isfinite(spectrum[:2]).all()
+
+
 @pytest.mark.parametrize("settings", SETTINGS)
 def test_order_of_the_three_notions(x64, settings):
     """The mean square is the largest; four standard errors for the estimate."""
