@@ -181,7 +181,7 @@ def test_a_thread_of_a_gpu_holds_a_column(dim):
         step, _ = mean_square_step(inputs, problem.law, mu, jnp.float32(0.01))
         return products.along(step, Scaled(tuple(start), jnp.int32(0)), m, live)
 
-    args = [np.ones(10 if dim == 1 else 13, np.float32), np.ones((2, 4, 1), np.float32), np.ones(2, bool)]
+    args = [np.ones(10 if dim == 1 else 13, np.float32), np.ones((2, 4, 1), np.float32), np.ones(2, np.int32)]
     closed = jax.make_jaxpr(column)(*args, jnp.float32(0.9))
     lanes = [jnp.asarray(arg)[..., None] for arg in (*closed.consts, *args)] + [jnp.array([0.9, 0.95, 0.99])]
     out = jax.eval_shape(functools.partial(kernel, Threads(), jaxpr=closed.jaxpr, rank=1), *lanes)

@@ -26,7 +26,7 @@ def rate_along_paths(
     checks.at_least_one("num_paths", num_paths, "the rate is a mean over paths")
     num_chunks = -(-num_steps // CHUNK)
     skipped = -(-num_chunks // BURN_IN) if num_chunks > 1 else 0
-    live = jnp.ones((CHUNK // BLOCK,), bool)
+    live = jnp.ones((CHUNK // BLOCK,), jnp.int32)
     advance = fused(functools.partial(along, step))
 
     def path(key: Array) -> Array:

@@ -28,7 +28,7 @@ def along(step: Step, state: Scaled, m: Array, live: Array) -> Scaled:
         step: linear in the entries.
         state: entries, each a scalar, or an array of columns.
         m: (blocks, `BLOCK`, slopes).
-        live: (blocks,), whether a block is one; the others change nothing.
+        live: (blocks,), int32, 1 where a block is one; the others, 0, change nothing.
     """
 
     def block(carry: tuple[Scaled, Array], drawn: tuple[Array, Array]) -> tuple[tuple[Scaled, Array], None]:
@@ -37,7 +37,7 @@ def along(step: Step, state: Scaled, m: Array, live: Array) -> Scaled:
         moved = logscale.shift_by(entries, lift)
         moved = jax.lax.scan(lambda entries, m: (step(entries, m), None), moved, m)[0]
         new = Scaled(moved, exponent - lift), logscale.room(moved, 0)
-        return jax.tree.map(lambda new, old: jnp.where(lives, new, old), new, carry), None
+        return jax.tree.map(lambda new, old: jnp.where(lives > 0, new, old), new, carry), None
 
     return jax.lax.scan(block, (state, logscale.room(state.mantissa, 0)), (m, live))[0][0]
 
@@ -87,7 +87,7 @@ def over_turns(step: Step, counts: Array, period: Array, coordinates: Callable[[
         def chunk(j: Array, state: Scaled) -> Scaled:
             block = j * BLOCKS + jnp.arange(BLOCKS, dtype=jnp.int32)
             k = single + block[:, None] * BLOCK + jnp.arange(BLOCK, dtype=jnp.int32)[None, :]
-            return advance(state, jax.vmap(jax.vmap(m_of))(k), block < num_blocks)
+            return advance(state, jax.vmap(jax.vmap(m_of))(k), (block < num_blocks).astype(jnp.int32))
 
         return jax.lax.fori_loop(0, -(-num_blocks // BLOCKS), chunk, Scaled(entries, jnp.int32(0)))
 

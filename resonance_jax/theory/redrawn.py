@@ -79,9 +79,9 @@ def held(step: Step, basis: Array, length: Array, num_steps: Array, nodes: int) 
         return tuple(jnp.where(k.astype(dtype) < single, new, old) for new, old in zip(moved, entries, strict=True))
 
     entries = jax.lax.fori_loop(0, BLOCK - 1, one, entries)
-    blocks = jnp.arange(nodes // BLOCK, dtype=dtype) < num_blocks
+    live = (jnp.arange(nodes // BLOCK, dtype=dtype) < num_blocks).astype(jnp.int32)
     m = jnp.full((nodes // BLOCK, BLOCK, 1), length)
-    state = along(step, Scaled(entries, jnp.int32(0)), m, blocks)
+    state = along(step, Scaled(entries, jnp.int32(0)), m, live)
     return Scaled(jnp.where(jnp.isnan(num_steps), jnp.nan, jnp.stack(state.mantissa)), state.exponent)
 
 

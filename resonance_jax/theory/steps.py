@@ -72,19 +72,16 @@ def mean_square_step(inputs: Inputs, law: GradientLaw, mu: Array, eta: Array) ->
         y = [entrywise.dot(x, tuple(P(i, j) for j in range(w))) for i in range(w)]
         z = [entrywise.dot(x, tuple(Q(i, j) for i in range(w))) for j in range(w)]
         x_P_x = entrywise.dot(x, tuple(y))
-        own = times_D((i, P(i, i)) for i in range(slopes)) + (rest * c * entries[size] if rest is not None else 0)
-        half = (kick**2 * x_P_x + noise * own) / 2  # of what stands before x x^T
-        lone = noise * (own + x_P_x)  # of what stands before D: tr(P C)
+        P_D = times_D((i, P(i, i)) for i in range(slopes)) + (rest * c * entries[size] if rest is not None else 0)
+        half = (kick**2 * x_P_x + noise * P_D) / 2  # of what stands before x x^T
+        lone = noise * (P_D + x_P_x)  # of what stands before D: tr(P C)
         edge = [times_D([(i, square * y[i])]) - drag * z[i] + half * x[i] for i in range(w)]
 
         def V(i: int, j: int) -> Array:
-            inner = mu**2 * R(i, j) + edge[i] * x[j] + x[i] * edge[j]
-            inner = inner - times_D([(i, drag * Q(i, j)), (j, drag * Q(j, i))])
-            return (
-                inner
-                + (times_D([(i, square * D[j] * P(i, j))]) if j < slopes else 0)
-                + (times_D([(i, lone)]) if i == j else 0)
-            )
+            outer = mu**2 * R(i, j) + edge[i] * x[j] + x[i] * edge[j]
+            inner = times_D([(i, square * times_D([(j, P(i, j))]))])  # D P D
+            own = times_D([(i, lone)]) if i == j else 0
+            return outer - times_D([(i, drag * Q(i, j)), (j, drag * Q(j, i))]) + inner + own
 
         def G(i: int, j: int) -> Array:
             return mu * Q(i, j) - kick * (times_D([(j, P(i, j))]) + y[i] * x[j])
