@@ -377,11 +377,13 @@ def test_two_processes_under_jax_distributed(sweep_file, tmp_path):
 
 
 MEASURED = """
-import resource, subprocess, sys
+import resource, subprocess, sys, time
 bare = subprocess.run([sys.executable, "-c", "import resonance_jax"], check=True)
 bare = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+begin = time.monotonic()
 done = subprocess.run(sys.argv[1:], check=True, stdout=subprocess.PIPE, text=True)
-print(bare, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, done.stdout.count('"event": "chunk"'))
+seconds = time.monotonic() - begin
+print(bare, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, done.stdout.count('"event": "chunk"'), seconds)
 """
 
 
@@ -391,19 +393,17 @@ def test_a_million_cells_in_bounded_memory_as_planned(sweep_file, tmp_path):
     planned = json.loads(plan.stdout)
     assert planned["cells"] == 10**6
     sweep_file.write_text(CHEAP.partition("class Claim")[0])
-    begin = time.monotonic()
     run = subprocess.run(
         [sys.executable, "-c", MEASURED, *command("run", sweep_file, "--out", tmp_path / "million.zarr", *grid)],
         capture_output=True,
         text=True,
         check=True,
     )
-    seconds = time.monotonic() - begin
-    bare, peak, lines = map(int, run.stdout.split())
+    bare, peak, lines, seconds = map(float, run.stdout.split())
     assert lines == planned["chunks"] == 20
     assert peak - bare < 2**20  # KiB
     assert abs(planned["peak_host_bytes"] / (1024 * peak) - 1) < 0.15
-    assert planned["seconds"] < 2 * seconds  # which has the bare import in it, too
+    assert 1 / 3 < planned["seconds"] / seconds < 3  # a factor of two where nothing else runs beside it
     assert int((xr.open_zarr(tmp_path / "million.zarr").status == 1).sum()) == 10**6
 
 
