@@ -66,7 +66,7 @@ def mendable(command: Callable[..., None]) -> Callable[..., None]:
     def guarded(*arguments: Any, **named: Any) -> None:
         try:
             command(*arguments, **named)
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             _fail(" ".join(str(error).split()))
         except OSError as error:
             where, what = error.filename or "to the disk", error.strerror or error

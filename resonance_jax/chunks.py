@@ -4,12 +4,13 @@ The point is traced once, to the program of a single cell. `vmap`, one axis afte
 does not depend on an axis is computed once along it: the draws of a seed are shared by all its cells.
 """
 
+import contextlib
 import functools
 import hashlib
 import itertools
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -195,14 +196,20 @@ def compile_to_fit(grid: Grid, limit: int, devices: tuple[Device, ...], *, may_s
     """
     while True:
         box = box_of(grid.shape, limit)
-        program = compile_box(grid.cell, split_evenly(box, len(devices)), devices)
+        whole = split_evenly(box, len(devices))
+        cells = math.prod(whole)
+        least = math.prod(split_evenly(box_of(grid.shape, 1), len(devices)))
+        try:
+            program = compile_box(grid.cell, whole, devices)
+        except MemoryError:  # compilers try kernels out
+            if not may_shrink or cells <= least:
+                raise
+            limit = cells // 2
+            continue
         budget = free_memory(devices[0]) * MEMORY_SHARE
-        if not may_shrink or program.peak_bytes <= budget:
+        if not may_shrink or program.peak_bytes <= budget or cells <= least:
             return box, program
-        cells = math.prod(program.box)
         limit = max(1, min(cells // 2, int(0.8 * cells * budget / program.peak_bytes)))
-        if math.prod(split_evenly(box_of(grid.shape, limit), len(devices))) >= cells:  # no way to go below
-            return box, program
 
 
 @functools.lru_cache(maxsize=64)
@@ -226,8 +233,22 @@ def compile_box(cell: Cell, box: Shape, devices: tuple[Device, ...]) -> Program:
         for side, (_, dtype), spec in zip(box, cell.arguments, in_specs, strict=True)
     ]
     begin = time.perf_counter()
-    executable = jax.jit(grid).lower(*arguments).compile()
+    with memory_error(box):
+        executable = jax.jit(grid).lower(*arguments).compile()
     return Program(executable, box, time.perf_counter() - begin)
+
+
+@contextlib.contextmanager
+def memory_error(box: Shape) -> Iterator[None]:
+    """What a device says when its memory is too small, as Python says it."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) and "out of memory" not in str(error).lower():
+            raise
+        raise MemoryError(
+            f"{math.prod(box)} cells at a time do not fit into the memory; take smaller chunks"
+        ) from error
 
 
 def places(whole: Place, box: Shape) -> list[Place]:
@@ -261,9 +282,10 @@ def run(
             np.pad(value[s], (0, b - side), mode="edge")
             for value, s, side, b in zip(grid.values, place, sides, program.box, strict=True)
         ]
-        outputs = program.executable(*padded)
+        with memory_error(program.box):
+            outputs = jax.device_get(program.executable(*padded))
         inside = tuple(slice(s.start - w.start, s.stop - w.start) for s, w in zip(place, whole, strict=True))
-        for array, output in zip(data, jax.device_get(outputs), strict=True):
+        for array, output in zip(data, outputs, strict=True):
             array[inside] = output[tuple(slice(side) for side in sides)]
         finished(math.prod(sides))
     return data

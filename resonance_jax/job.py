@@ -98,7 +98,7 @@ def run(
         store = Store.open(out)
     else:
         out.parent.mkdir(parents=True, exist_ok=True)  # what cannot be written is found before compiling
-        box, program = chunks.compile_to_fit(grid, chunk or _few(grid), devices, may_shrink=chunk is None)
+        box, program = _box(grid, chunk, devices)
         store = Store.create(out, grid, box, attrs | provenance(devices))
     _check_same(store, grid, attrs, chunk)
 
@@ -135,13 +135,13 @@ def _work_off(
         reporter.say("compiling")
         box = chunks.split_evenly(store.box, len(devices))
         if program is None or program.box != box:
-            program = chunks.compile_box(grid.cell, box, devices)
+            program = _compile(grid, box, devices)
         reporter.say("running")
         begin = time.perf_counter()
         for done, unit in enumerate(todo):
             guard.stop_unless_time_for((time.perf_counter() - begin) / done if done else 0)
             start = time.perf_counter()
-            program, outputs = _compute(program, grid, store.place(unit), devices)
+            program, outputs = _compute(program, grid, box, store.place(unit), devices)
             with guard.writing:
                 store.write(unit, dict(zip(grid.cell.outputs, outputs, strict=True)))
             seconds = round(time.perf_counter() - start, 3)
@@ -151,8 +151,16 @@ def _work_off(
         return Outcome(store, len(todo), kept, cells, seconds)
 
 
+def _compile(grid: Grid, box: Shape, devices: tuple[Device, ...]) -> Program:
+    """The program of a chunk, or of half of one where that does not fit into the memory."""
+    try:
+        return chunks.compile_box(grid.cell, box, devices)
+    except MemoryError:
+        return _compile_half(grid, box, devices)
+
+
 def _compute(
-    program: Program, grid: Grid, place: chunks.Place, devices: tuple[Device, ...]
+    program: Program, grid: Grid, box: Shape, place: chunks.Place, devices: tuple[Device, ...]
 ) -> tuple[Program, list[np.ndarray]]:
     """The outputs of a chunk. Where it does not fit into the memory, it is tried once more in halves.
 
@@ -161,29 +169,35 @@ def _compute(
     """
     try:
         return program, chunks.run(program, grid, place)
-    except jax.errors.JaxRuntimeError as error:
-        if not _out_of_memory(error):
-            raise
-    whole = chunks.shape_of(place)
-    smaller = chunks.split_evenly(chunks.halved(program.box), len(devices))
+    except MemoryError:
+        if program.box != box:  # a half already
+            raise _too_large(box, devices) from None
+    half = _compile_half(grid, box, devices)
     try:
-        halves = chunks.compile_box(grid.cell, smaller, devices)
-        return halves, chunks.run(halves, grid, place)
-    except jax.errors.JaxRuntimeError as error:
-        if not _out_of_memory(error):
-            raise
-        raise ValueError(
-            f"a chunk of {math.prod(whole)} cells does not fit into the memory of {_name(devices)}, nor does half of "
-            f"one; start a new store with --chunk {max(1, math.prod(smaller) // 4)}"
-        ) from None
+        return half, chunks.run(half, grid, place)
+    except MemoryError:
+        raise _too_large(box, devices) from None
 
 
-def _out_of_memory(error: Exception) -> bool:
-    return "RESOURCE_EXHAUSTED" in str(error) or "out of memory" in str(error).lower()
+def _compile_half(grid: Grid, box: Shape, devices: tuple[Device, ...]) -> Program:
+    try:
+        return chunks.compile_box(grid.cell, chunks.split_evenly(chunks.halved(box), len(devices)), devices)
+    except MemoryError:
+        raise _too_large(box, devices) from None
 
 
-def _few(grid: Grid) -> int:
-    return math.ceil(grid.size / NUM_CHUNKS)
+def _too_large(box: Shape, devices: tuple[Device, ...]) -> ValueError:
+    return ValueError(
+        f"a chunk of {math.prod(box)} cells does not fit into the memory of {_name(devices)}, nor does half of one; "
+        f"start a new store with --chunk {max(1, math.prod(box) // 8)}"
+    )
+
+
+def _box(grid: Grid, chunk: int | None, devices: tuple[Device, ...]) -> tuple[Shape, Program | None]:
+    """Shape of a chunk, and its program where the choice took compiling it."""
+    if chunk is not None:
+        return chunks.box_of(grid.shape, chunk), None
+    return chunks.compile_to_fit(grid, math.ceil(grid.size / NUM_CHUNKS), devices, may_shrink=True)
 
 
 def _reporter(cells: int) -> Bar | Lines:
@@ -292,7 +306,8 @@ class Plan(NamedTuple):
 
 def plan(grid: Grid, *, devices: tuple[Device, ...], shard: Shard = ALL, chunk: int | None = None) -> Plan:
     """Compile, then run the first, the last and the middle chunk, as far as ten seconds go; nothing is kept."""
-    box, program = chunks.compile_to_fit(grid, chunk or _few(grid), devices, may_shrink=chunk is None)
+    box, program = _box(grid, chunk, devices)
+    program = program or _compile(grid, chunks.split_evenly(box, len(devices)), devices)
     took: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         store = Store.create(Path(folder) / "probe.zarr", grid, box, {})

@@ -46,6 +46,7 @@ def sweep(
     Raises:
         ValueError: axes that do not fit the point, or a point that does not return a dict of arrays; before anything is
             compiled.
+        MemoryError: more cells at a time than the device has memory for; give a smaller `chunk`.
 
     >>> square = sweep(lambda x, y: {"product": x * y}, {"x": [1.0, 2.0], "y": [3.0, 4.0, 5.0]})
     >>> square.product.sel(x=2.0).values.tolist()
@@ -62,13 +63,14 @@ def sweep(
 
         bar.say("running")
         begin = time.perf_counter()
-        whole = program.executable(*grid.values) if program.box == grid.shape else None
-        labels = xr.Dataset(coords=grid.coordinates).coords  # made while the device works
-        if whole is None:
-            data = chunks.run(program, grid, grid.whole, finished=bar.advance)
-        else:
-            data = jax.device_get(whole)
-            bar.advance(grid.size)
+        with chunks.memory_error(program.box):
+            whole = program.executable(*grid.values) if program.box == grid.shape else None
+            labels = xr.Dataset(coords=grid.coordinates).coords  # made while the device works
+            if whole is None:
+                data = chunks.run(program, grid, grid.whole, finished=bar.advance)
+            else:
+                data = jax.device_get(whole)
+                bar.advance(grid.size)
         seconds = time.perf_counter() - begin
 
     return xr.Dataset(

@@ -89,11 +89,13 @@ def test_one_two_and_four_devices_are_bit_equal(tmp_path):
 class Exhausted:
     """An executable that has no memory for more than some cells."""
 
-    def __init__(self, most: int) -> None:
-        self.most = most
+    def __init__(self, most: int, most_to_compile: int = 10**9) -> None:
+        self.most, self.most_to_compile = most, most_to_compile
         self.asked: list[int] = []
 
     def compile(self, cell, box, devices):
+        if np.prod(box) > self.most_to_compile:
+            raise MemoryError("the compiler tried its kernels out")
         program = COMPILE(cell, box, devices)
 
         def executable(*values):
@@ -102,6 +104,7 @@ class Exhausted:
                 raise jax.errors.JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory while trying to allocate 7 bytes.")
             return program.executable(*values)
 
+        executable.memory_analysis = lambda: None
         return chunks.Program(executable, box, 0.0)
 
 
@@ -125,6 +128,27 @@ def test_a_chunk_that_does_not_fit_by_halves_is_reported(grid, tmp_path, monkeyp
     with pytest.raises(ValueError, match=message + r" store with --chunk 5"):
         run(grid, tmp_path / "a.zarr", chunk=40)
     assert device.asked == [40, 20]
+
+
+def test_a_chunk_that_cannot_even_be_compiled(grid, tmp_path, monkeypatch):
+    device = Exhausted(most=70, most_to_compile=15)
+    monkeypatch.setattr(chunks, "compile_box", device.compile)
+    assert run(grid, tmp_path / "halves.zarr", chunk=30).chunks == 3
+    assert set(device.asked) == {15}
+    with pytest.raises(ValueError, match=r"a chunk of 40 cells does not fit into the memory .* --chunk 5"):
+        run(grid, tmp_path / "none.zarr", chunk=40)
+    assert run(grid, tmp_path / "chosen.zarr").store.box == (1, 4)  # about twenty chunks
+    with pytest.raises(ValueError, match=r"a chunk of 70 cells does not fit"):
+        job.plan(grid, devices=tuple(jax.local_devices()[:1]), chunk=70)
+    device.most_to_compile = 2
+    assert run(grid, tmp_path / "smaller.zarr").store.box == (1, 2)
+
+
+def test_memory_errors_of_a_sweep_say_what_to_do(grid, monkeypatch):
+    monkeypatch.setattr(chunks, "compile_box", Exhausted(most=10).compile)
+    for chunk in (40, 70):  # in chunks, and whole
+        with pytest.raises(MemoryError, match=rf"{chunk} cells at a time do not fit into the memory; take smaller"):
+            rj.sweep(point, AXES, chunk=chunk, devices=1)
 
 
 def test_other_errors_of_a_device_are_not_hidden(grid, tmp_path, monkeypatch):
