@@ -30,7 +30,7 @@ class Bar:
         if show:
             columns = (
                 TextColumn("{task.description}"),
-                BarColumn(),
+                BarColumn(bar_width=16),  # all fits into 80 columns
                 MofNCompleteColumn(),
                 TextColumn("cells"),
                 _Rate(),
