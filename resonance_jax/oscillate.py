@@ -48,7 +48,7 @@ def oscillate(
     Raises:
         ValueError: a value out of its range, or a shift that does not fit the problem.
 
-    >>> import resonance_jax as rj
+    >>> import jax, resonance_jax as rj
     >>> run = rj.oscillate(jax.random.key(0), shift=rj.shifts.sinusoid(1 / 22),
     ...                    problem=rj.problems.linear_regression(dim=1, samples=20),
     ...                    mu=0.99, eta=0.01, num_steps=1000, tail=100)
