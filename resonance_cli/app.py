@@ -260,9 +260,9 @@ def doctor() -> None:
 
     Shows versions and devices, and checks in about ten seconds that it computes, stores and resumes right.
     """
-    from resonance_cli import commands
+    from resonance_cli.doctor import examine
 
-    if not commands.doctor():
+    if not examine():
         raise typer.Exit(1)
 
 

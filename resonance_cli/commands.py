@@ -1,15 +1,12 @@
 """What the commands do, on top of the package."""
 
-import contextlib
-import io
 import json
 import os
 import re
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,9 +16,9 @@ import numpy as np
 import xarray as xr
 
 import resonance_jax as rj
+from resonance_cli.printing import duration, say, size, table
 from resonance_jax import chunks, job, sweepfile
 from resonance_jax.axes import check_devices
-from resonance_jax.memory import free_memory
 from resonance_jax.stopping import Guard
 from resonance_jax.store import MEANINGS, Store, load
 
@@ -87,7 +84,7 @@ def run(
         )
         kept = f", {outcome.kept} were there" if outcome.kept else ""
         rate = f", {outcome.cells / outcome.seconds:,.0f} cells/s" if outcome.cells else ""
-        _say(f"{out}: {outcome.chunks} chunks computed{kept}, {outcome.seconds:.1f} s{rate}")
+        say(f"{out}: {outcome.chunks} chunks computed{kept}, {outcome.seconds:.1f} s{rate}")
         if outcome.complete:
             _draw(swept, out)
 
@@ -128,11 +125,11 @@ def _draw(swept: sweepfile.SweepFile, out: Path) -> None:
     if swept.figure is not None:
         picture = out.with_suffix(".png")
         sweepfile.within(swept.path, swept.figure, data).savefig(picture, dpi=150)
-        _say(f"{picture}: the figure")
+        say(f"{picture}: the figure")
     if swept.claims is not None:
         claims = out.with_suffix(".claims.md")
         claims.write_text(sweepfile.table(sweepfile.within(swept.path, swept.claims, data)), encoding="utf-8")
-        _say(f"{claims}: the claims")
+        say(f"{claims}: the claims")
 
 
 def plan(
@@ -159,21 +156,21 @@ def plan(
         print(json.dumps(found._asdict() | {"seconds": seconds}))
         return
     parts = {"to start": start, "to compile": found.compile_seconds, "for each chunk": found.chunk_seconds}
-    device_memory = f"{_bytes(found.device_bytes)} a chunk on each device"
+    device_memory = f"{size(found.device_bytes)} a chunk on each device"
     if found.peak_device_bytes is not None:
-        device_memory += f", {_bytes(found.peak_device_bytes)} at the peak"
+        device_memory += f", {size(found.peak_device_bytes)} at the peak"
     rows = [
         ("device", found.device),
         ("grid", " x ".join(f"{n} {name}" for name, n in zip(grid.coordinates, grid.shape, strict=True))),
         ("cells", f"{found.cells:,} in {found.chunks} chunks of {' x '.join(map(str, found.chunk_shape))}"),
-        ("time", f"{_time(seconds)}: {', '.join(f'{_time(each)} {what}' for what, each in parts.items())}"),
-        ("memory", f"{_bytes(found.peak_host_bytes)} of the host, {device_memory}"),
-        ("disk", f"{_bytes(found.disk_bytes)} at most"),
+        ("time", f"{duration(seconds)}: {', '.join(f'{duration(each)} {what}' for what, each in parts.items())}"),
+        ("memory", f"{size(found.peak_host_bytes)} of the host, {device_memory}"),
+        ("disk", f"{size(found.disk_bytes)} at most"),
     ]
     if found.chunk_seconds > 300:
         cells = max(1, int(60 * found.cells / found.chunks / found.chunk_seconds))
-        rows.append(("hint", f"a kill loses up to {_time(found.chunk_seconds)}; --chunk {cells} makes it a minute"))
-    _print(rows)
+        rows.append(("hint", f"a kill loses up to {duration(found.chunk_seconds)}; --chunk {cells} makes it a minute"))
+    table(rows)
 
 
 def status(path: Path, as_json: bool) -> None:
@@ -202,11 +199,11 @@ def status(path: Path, as_json: bool) -> None:
         ("cells", ", ".join(f"{n:,} {name}" for name, n in counts.items())),
     ]
     for entry in store.jobs()[-10:]:
-        seconds = f", {_time(entry['seconds'])}" if "seconds" in entry else ""
+        seconds = f", {duration(entry['seconds'])}" if "seconds" in entry else ""
         shard = "/".join(map(str, entry.get("shard", [])))
         what = f"{entry.get('event')}: {entry.get('chunks')} chunks{seconds}, shard {shard} on {entry.get('device')}"
         rows.append((str(entry.get("time")), what))
-    _print(rows)
+    table(rows)
 
 
 def export(path: Path, out: Path) -> None:
@@ -217,7 +214,7 @@ def export(path: Path, out: Path) -> None:
     partial = out.with_name(f".{out.name}.partial")
     data.to_netcdf(partial, engine="scipy")
     partial.replace(out)
-    _say(f"{out}: {' x '.join(f'{n} {name}' for name, n in data.sizes.items())}")
+    say(f"{out}: {' x '.join(f'{n} {name}' for name, n in data.sizes.items())}")
 
 
 def plot(path: Path, out: Path | None, file: Path | None, output: str | None) -> None:
@@ -235,7 +232,7 @@ def plot(path: Path, out: Path | None, file: Path | None, output: str | None) ->
         picture = rj.plotting.overview(data[output or [*preferred, *names][0]])
     out = out or path.with_suffix(".png")
     picture.savefig(out, dpi=150)
-    _say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")
+    say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")
 
 
 def _load(path: Path) -> xr.Dataset:
@@ -273,115 +270,8 @@ def chart(
         ax = rj.plotting.heatmap(rate, powers_of_ten=False, period_axis=True, title=title, label="growth per step")
         rj.plotting.zero_lines({"no growth": rate}, ax=ax)
         _figure(ax).savefig(out, dpi=150)
-    _say(f"{out}: {float((rate > 0).mean()):.1%} of {rate.size} cells grow")
+    say(f"{out}: {float((rate > 0).mean()):.1%} of {rate.size} cells grow")
 
 
 def _figure(ax: Any) -> Any:
     return ax.figure
-
-
-# Doctor
-
-
-def doctor() -> bool:
-    """Versions and devices, then checks of everything a job needs; whether all passed."""
-    import flax
-    import optax
-    import zarr
-
-    begin = time.perf_counter()
-    modules = {"jax": jax, "numpy": np, "xarray": xr, "zarr": zarr, "optax": optax, "flax": flax}
-    devices = jax.local_devices()
-    _print(
-        [
-            ("resonance_jax", f"{rj.__version__}, Python {sys.version.split()[0]}"),
-            ("packages", ", ".join(f"{name} {module.__version__}" for name, module in modules.items())),
-            ("devices", ", ".join(f"{each.device_kind} ({each.platform})" for each in devices)),
-            ("memory", f"{_bytes(free_memory(devices[0]))} free on the first"),
-        ]
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        checks = (_theory_is_exact, _jobs_resonate, _jobs_resume)
-        passed = [_check(check, Path(folder) / "doctor.zarr") for check in checks]
-    _say(f"{sum(passed)} of {len(passed)} checks passed in {time.perf_counter() - begin:.1f} s")
-    return all(passed)
-
-
-def _check(check: Callable[[Path], str | None], out: Path) -> bool:
-    try:
-        with contextlib.redirect_stdout(io.StringIO()):  # lines about chunks
-            found = check(out)
-    except Exception as error:
-        found = f"{type(error).__name__}: {error}"
-    print(f"{'FAILED' if found else 'ok':>8}  {check.__doc__}{f': {found}' if found else ''}")
-    return not found
-
-
-def _theory_is_exact(out: Path) -> str | None:
-    """the determinant of the monodromy matrix is mu^(n N)"""
-    M = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / 22), mu=0.98, eta=0.01)
-    found, expected = float(np.linalg.det(np.asarray(M, np.float64))), 0.98**44
-    return None if abs(found / expected - 1) < 1e-3 else f"{found} instead of {expected}"
-
-
-def _jobs_resonate(out: Path) -> str | None:
-    """runs diverge inside the first tongue, converge without drift, and stay finite"""
-    job.run(_doctors_grid(), out, devices=tuple(jax.local_devices()), chunk=4)
-    data = load(out)
-    converged, diverged = data.growth_rate.isel(f=0) < 0, data.growth_rate.isel(f=1) > 0
-    as_expected = bool((converged & diverged & np.isfinite(data.log10_distance)).all())
-    return None if as_expected else str(data.growth_rate.values)
-
-
-def _jobs_resume(out: Path) -> str | None:
-    """a damaged chunk is found and computed again, it alone, to the same bits"""
-    before = load(out)
-    file = next(file for file in (out / "growth_rate" / "c").rglob("0") if file.is_file())
-    file.write_bytes(file.read_bytes()[:-1])
-    outcome = job.run(_doctors_grid(), out, devices=tuple(jax.local_devices()), resume=True)
-    same = before.equals(load(out))
-    return None if outcome.chunks == 1 and same else f"{outcome.chunks} chunks computed, same bits: {same}"
-
-
-def _doctors_grid() -> chunks.Grid:
-    return chunks.prepare(_doctors_point, {"f": np.array([0.0, 1 / 22]), "seed": np.arange(4)})
-
-
-def _doctors_point(f, seed):
-    return rj.oscillate(
-        jax.random.key(seed),
-        shift=rj.shifts.sinusoid(f),
-        problem=rj.problems.linear_regression(dim=1, samples=20),
-        mu=0.99,
-        eta=0.01,
-        num_steps=1000,
-        tail=100,
-    )
-
-
-# What is printed
-
-
-def _say(line: str) -> None:
-    """To a person; lines of JSON have standard output to themselves."""
-    print(line, file=sys.stderr)
-
-
-def _print(rows: list[tuple[str, str]]) -> None:
-    width = max(len(name) for name, _ in rows)
-    for name, text in rows:
-        print(f"{name:<{width}}  {text}")
-
-
-def _time(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def _bytes(number: float) -> str:
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.3g} {unit}"
-        number /= 1024
-    return f"{number:.3g} TiB"

@@ -4,26 +4,22 @@ Jobs that share a store do not talk to each other. Chunks are dealt out in turn,
 processes of `jax.distributed`; whoever comes first makes the store, and its chunks are those of all.
 """
 
-import difflib
 import math
-import platform
 import socket
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from resonance_jax import checks, chunks, memory
-from resonance_jax._version import __version__
 from resonance_jax.axes import Device
 from resonance_jax.chunks import Grid, Program, Shape
+from resonance_jax.identity import check_same, identity, name_of, now, provenance
 from resonance_jax.progress import Bar, Lines
 from resonance_jax.stopping import Guard
 from resonance_jax.store import Store
@@ -100,7 +96,7 @@ def run(
         out.parent.mkdir(parents=True, exist_ok=True)  # what cannot be written is found before compiling
         box, program = _box(grid, chunk, devices)
         store = Store.create(out, grid, box, attrs | provenance(devices))
-    _check_same(store, grid, attrs, chunk)
+    check_same(store, grid, attrs, chunk)
 
     mine = shard.units(store.num_units)
     with store.locked(mine) as has_locks:
@@ -125,13 +121,13 @@ def _work_off(
 ) -> Outcome:
     """Compute and store chunk after chunk, and tell of it."""
     cells = sum(store.cells(unit) for unit in todo)
-    entry = {"host": socket.gethostname(), "device": _name(devices), "shard": list(shard), "chunks": len(todo)}
+    entry = {"host": socket.gethostname(), "device": name_of(devices), "shard": list(shard), "chunks": len(todo)}
     if not todo:
         return Outcome(store, 0, kept, 0, 0.0)
     guard = guard or Guard()  # one that nobody entered watches nothing
     with _reporter(cells) as reporter:
         guard.farewell = lambda reason: _close(reporter, reason)
-        store.log({"event": "start", "time": _now(), **entry})
+        store.log({"event": "start", "time": now(), **entry})
         reporter.say("compiling")
         box = chunks.split_evenly(store.box, len(devices))
         if program is None or program.box != box:
@@ -147,7 +143,7 @@ def _work_off(
             seconds = round(time.perf_counter() - start, 3)
             reporter.advance(store.cells(unit), chunk=unit, chunks=f"{done + 1}/{len(todo)}", seconds=seconds)
         seconds = time.perf_counter() - begin
-        store.log({"event": "end", "time": _now(), **entry, "cells": cells, "seconds": round(seconds, 3)})
+        store.log({"event": "end", "time": now(), **entry, "cells": cells, "seconds": round(seconds, 3)})
         return Outcome(store, len(todo), kept, cells, seconds)
 
 
@@ -188,7 +184,7 @@ def _compile_half(grid: Grid, box: Shape, devices: tuple[Device, ...]) -> Progra
 
 def _too_large(box: Shape, devices: tuple[Device, ...]) -> ValueError:
     return ValueError(
-        f"a chunk of {math.prod(box)} cells does not fit into the memory of {_name(devices)}, nor does half of one; "
+        f"a chunk of {math.prod(box)} cells does not fit into the memory of {name_of(devices)}, nor does half of one; "
         f"start a new store with --chunk {max(1, math.prod(box) // 8)}"
     )
 
@@ -207,83 +203,6 @@ def _reporter(cells: int) -> Bar | Lines:
 def _close(reporter: Bar | Lines, reason: str) -> None:
     reporter.say(f"stopped: {reason}")
     reporter.__exit__()
-
-
-# What a store belongs to
-
-
-def identity(grid: Grid, source: str, devices: Sequence[Device]) -> dict[str, Any]:
-    """What must be the same for two jobs to share a store."""
-    return {
-        "program": chunks.digest(grid.cell),
-        "source": source,
-        "resonance_jax": __version__,
-        "jax": jax.__version__,
-        "dtype": str(jnp.result_type(float)),
-        "backend": devices[0].platform,
-    }
-
-
-def provenance(devices: Sequence[Device]) -> dict[str, Any]:
-    """Where and when a store was made."""
-    return {"created": _now(), "device": _name(devices), "python": platform.python_version()}
-
-
-def _check_same(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None) -> None:
-    found = differences(store, grid, attrs, chunk)
-    if found:
-        raise ValueError(
-            f"{store.path} holds another sweep: {'; '.join(found)}. Give another --out, or the sweep it was made with"
-        )
-
-
-def differences(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None = None) -> list[str]:
-    """What sets a sweep apart from that of a store, in words. A file that computes the same is the same sweep."""
-    found = []
-    if store.axes != tuple(grid.coordinates):
-        found.append(f"axes {', '.join(grid.coordinates)}, in the store {', '.join(store.axes)}")
-    else:
-        for name, values in grid.coordinates.items():
-            stored = store.coordinate(name)
-            if stored.shape != values.shape or not np.array_equal(stored, values):
-                found.append(f"axis {name} is {_range(values)}, in the store {_range(stored)}")
-    found += [
-        f"{name} is {attrs[name]}, in the store {store.attrs.get(name)}"
-        for name in ("resonance_jax", "jax", "dtype", "backend")
-        if store.attrs.get(name) != attrs[name]
-    ]
-    if not found and store.attrs.get("program") != attrs["program"]:
-        found.append(
-            f"the point computes something else{_first_change(store.attrs.get('source', ''), attrs['source'])}"
-        )
-    if not found and chunk is not None and chunks.box_of(grid.shape, chunk) != store.box:
-        found.append(f"chunks of {_by(chunks.box_of(grid.shape, chunk))} cells, in the store {_by(store.box)}")
-    return found
-
-
-def _first_change(old: str, new: str) -> str:
-    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""))[3:]
-    removed = next((line[1:].strip() for line in lines if line.startswith("-")), None)
-    added = next((line[1:].strip() for line in lines if line.startswith("+")), None)
-    if removed is None and added is None:
-        return ", through a file it imports"
-    return f"; first change of the file: {added!r}, in the store {removed!r}"
-
-
-def _range(values: np.ndarray) -> str:
-    return f"{len(values)} values from {values[0]:g} to {values[-1]:g} ({values.dtype})"
-
-
-def _by(shape: Shape) -> str:
-    return " x ".join(map(str, shape))
-
-
-def _name(devices: Sequence[Device]) -> str:
-    return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 # Before a job
@@ -331,7 +250,7 @@ def plan(grid: Grid, *, devices: tuple[Device, ...], shard: Shard = ALL, chunk: 
         chunk_shape=box,
         chunk_seconds=sum(took) / len(took),
         compile_seconds=program.seconds,
-        device=_name(devices),
+        device=name_of(devices),
         device_bytes=program.peak_bytes,
         peak_device_bytes=memory.peak_of_device(devices[0]),
         peak_host_bytes=memory.peak_of_process(),

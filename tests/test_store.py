@@ -14,6 +14,7 @@ import pytest
 import xarray as xr
 
 from resonance_jax import chunks, job
+from resonance_jax.identity import identity
 from resonance_jax.store import DIVERGED, MISSING, NONFINITE, OK, Store, load, status_of
 
 AXES = {"x": np.linspace(0.0, 1.0, 5), "seed": np.arange(4)}
@@ -48,7 +49,7 @@ def grid():
 def finished(grid, tmp_path_factory):
     """A finished store of 3 x 2 chunks, the last ones cut off, to be copied."""
     out = tmp_path_factory.mktemp("store") / "finished.zarr"
-    store = Store.create(out, grid, (2, 3), job.identity(grid, "x = 1\ny = 1", jax.local_devices()[:1]))
+    store = Store.create(out, grid, (2, 3), identity(grid, "x = 1\ny = 1", jax.local_devices()[:1]))
     job.run(grid, out, devices=tuple(jax.local_devices()[:1]))
     assert store.num_units == 6
     return out
@@ -190,7 +191,7 @@ def test_who_comes_second_takes_the_store_of_the_first(grid, tmp_path):
 
 def test_a_locked_chunk_is_refused_and_a_free_one_is_not(grid, tmp_path):
     out = tmp_path / "locked.zarr"
-    Store.create(out, grid, (2, 3), job.identity(grid, "", jax.local_devices()[:1]))
+    Store.create(out, grid, (2, 3), identity(grid, "", jax.local_devices()[:1]))
     holder = "import fcntl, sys; f = open(sys.argv[1], 'ab'); fcntl.lockf(f, fcntl.LOCK_EX, 1, 3); print(); input()"
     with subprocess.Popen(
         [sys.executable, "-c", holder, str(out / "status" / ".lock")], stdin=subprocess.PIPE, stdout=subprocess.PIPE

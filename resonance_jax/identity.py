@@ -1,0 +1,91 @@
+"""Which sweep a store belongs to: what must be the same for two jobs to share it, and how it differs from another."""
+
+import difflib
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from resonance_jax import chunks
+from resonance_jax._version import __version__
+from resonance_jax.axes import Device
+from resonance_jax.chunks import Grid, Shape
+from resonance_jax.store import Store
+
+
+def identity(grid: Grid, source: str, devices: Sequence[Device]) -> dict[str, Any]:
+    """What must be the same for two jobs to share a store."""
+    return {
+        "program": chunks.digest(grid.cell),
+        "source": source,
+        "resonance_jax": __version__,
+        "jax": jax.__version__,
+        "dtype": str(jnp.result_type(float)),
+        "backend": devices[0].platform,
+    }
+
+
+def provenance(devices: Sequence[Device]) -> dict[str, Any]:
+    """Where and when a store was made."""
+    return {"created": now(), "device": name_of(devices), "python": platform.python_version()}
+
+
+def check_same(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None) -> None:
+    found = differences(store, grid, attrs, chunk)
+    if found:
+        raise ValueError(
+            f"{store.path} holds another sweep: {'; '.join(found)}. Give another --out, or the sweep it was made with"
+        )
+
+
+def differences(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None = None) -> list[str]:
+    """What sets a sweep apart from that of a store, in words. A file that computes the same is the same sweep."""
+    found = []
+    if store.axes != tuple(grid.coordinates):
+        found.append(f"axes {', '.join(grid.coordinates)}, in the store {', '.join(store.axes)}")
+    else:
+        for name, values in grid.coordinates.items():
+            stored = store.coordinate(name)
+            if stored.shape != values.shape or not np.array_equal(stored, values):
+                found.append(f"axis {name} is {_range(values)}, in the store {_range(stored)}")
+    found += [
+        f"{name} is {attrs[name]}, in the store {store.attrs.get(name)}"
+        for name in ("resonance_jax", "jax", "dtype", "backend")
+        if store.attrs.get(name) != attrs[name]
+    ]
+    if not found and store.attrs.get("program") != attrs["program"]:
+        found.append(
+            f"the point computes something else{_first_change(store.attrs.get('source', ''), attrs['source'])}"
+        )
+    if not found and chunk is not None and chunks.box_of(grid.shape, chunk) != store.box:
+        found.append(f"chunks of {_by(chunks.box_of(grid.shape, chunk))} cells, in the store {_by(store.box)}")
+    return found
+
+
+def _first_change(old: str, new: str) -> str:
+    lines = list(difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm=""))[3:]
+    removed = next((line[1:].strip() for line in lines if line.startswith("-")), None)
+    added = next((line[1:].strip() for line in lines if line.startswith("+")), None)
+    if removed is None and added is None:
+        return ", through a file it imports"
+    return f"; first change of the file: {added!r}, in the store {removed!r}"
+
+
+def _range(values: np.ndarray) -> str:
+    return f"{len(values)} values from {values[0]:g} to {values[-1]:g} ({values.dtype})"
+
+
+def _by(shape: Shape) -> str:
+    return " x ".join(map(str, shape))
+
+
+def name_of(devices: Sequence[Device]) -> str:
+    return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
