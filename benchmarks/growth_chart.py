@@ -25,7 +25,7 @@ def axes(scale: str) -> Axes:
 def ours(f, mu):
     problem = rj.problems.linear_regression(dim=1, samples=SAMPLES)
     shift = rj.shifts.sinusoid(f, amplitude=AMPLITUDE)
-    return {"rate": rj.theory.mean_square_growth(shift, problem, mu=mu, eta=ETA)}
+    return {"rate": rj.theory.mean_square_growth(shift, problem, mu=mu, eta=ETA).rate}
 
 
 def kronecker(f: float, mu: float) -> float:

@@ -230,8 +230,13 @@ def plot(
 @mendable
 def chart(
     out: Annotated[Path, typer.Option(metavar="OUT.png|OUT.nc", help="Picture, or dataset.")] = Path("chart.png"),
-    f: Annotated[str, typer.Option(metavar="VALUES", help="Frequencies of the shift, 1 / steps.")] = "0:0.05:100",
-    mu: Annotated[str, typer.Option(metavar="VALUES", help="Momenta.")] = "0.95:0.999:100",
+    f: Annotated[
+        str | None,
+        typer.Option(metavar="VALUES", help="Frequencies, 1 / steps; up to the first tongue if not given."),
+    ] = None,
+    mu: Annotated[
+        str | None, typer.Option(metavar="VALUES", help="Momenta; from below the first growth to 0.999 if not given.")
+    ] = None,
     eta: Annotated[float, typer.Option(help="Step size.")] = 0.01,
     amplitude: Annotated[float, typer.Option(help="Of the sinusoidal mean of the inputs.")] = 0.5,
     input_variance: Annotated[float, typer.Option(help="Of the inputs around their mean.")] = 1.0,
@@ -242,15 +247,16 @@ def chart(
 ) -> None:
     """Draw a stability chart of the theory.
 
-    Growth per step under a sinusoidal mean, over frequency and momentum.
+    Growth per step under a sinusoidal mean, over frequency and momentum. Also says up to which momentum no frequency
+    grows, inside the chart or not.
 
     \b
     resonance chart --eta 0.005 --mu 0.9:0.999:200 --out chart.png
     resonance chart --notion mean-square --samples 1 --out noise.png
     """
-    from resonance_cli import commands
+    from resonance_cli.chart import chart
 
-    commands.chart(out, f, mu, eta, amplitude, input_variance, notion.value, samples)
+    chart(out, f, mu, eta, amplitude, input_variance, notion.value, samples)
 
 
 @app.command()

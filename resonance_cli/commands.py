@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -241,37 +240,3 @@ def _load(path: Path) -> xr.Dataset:
     if damaged:
         raise ValueError(f"{len(damaged)} chunks of {path} are damaged; `resonance run --resume` computes them again")
     return load(path)
-
-
-def chart(
-    out: Path, f: str, mu: str, eta: float, amplitude: float, input_variance: float, notion: str, samples: int
-) -> None:
-    if out.suffix not in (".png", ".pdf", ".svg", ".nc"):
-        raise ValueError(f"--out must end in .png, .pdf, .svg or .nc, got {out.name!r}; choose one of them")
-    problem = rj.problems.linear_regression(dim=1, samples=samples, input_variance=input_variance)
-
-    def almost_sure(shift, problem, *, mu, eta):
-        return rj.theory.almost_sure_growth(shift, problem, mu=mu, eta=eta, key=jax.random.key(0)).rate
-
-    rates = {"mean": rj.theory.mean_growth, "mean-square": rj.theory.mean_square_growth, "almost-sure": almost_sure}
-
-    def point(f, mu):
-        shift = rj.shifts.sinusoid(f, amplitude=amplitude)
-        return {"growth_rate": rates[notion](shift, problem, mu=mu, eta=eta)}
-
-    axes = {"f": sweepfile.parse_values(f, "f").astype(float), "mu": sweepfile.parse_values(mu, "mu").astype(float)}
-    rate = rj.sweep(point, axes, progress=sys.stdout.isatty()).growth_rate
-    if out.suffix == ".nc":
-        rate.to_netcdf(out, engine="scipy")
-    else:
-        name = {"mean": "the mean", "mean-square": "the mean square", "almost-sure": "a typical run"}[notion]
-        noise = "" if notion == "mean" else f", {samples} sample{'s' if samples > 1 else ''}"
-        title = rf"Growth of {name}, $\eta$ = {eta:g}, amplitude {amplitude:g}{noise}"
-        ax = rj.plotting.heatmap(rate, powers_of_ten=False, period_axis=True, title=title, label="growth per step")
-        rj.plotting.zero_lines({"no growth": rate}, ax=ax)
-        _figure(ax).savefig(out, dpi=150)
-    say(f"{out}: {float((rate > 0).mean()):.1%} of {rate.size} cells grow")
-
-
-def _figure(ax: Any) -> Any:
-    return ax.figure

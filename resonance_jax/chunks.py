@@ -61,6 +61,7 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
         ranges.extend(found)
         if not isinstance(outputs, dict) or not outputs:
             raise ValueError(f"point must return a dict of arrays, got {outputs!r}; return e.g. {{'loss': loss}}")
+        outputs = {name: each for parts in map(_parts, outputs.items()) for name, each in parts.items()}
         for name, output in outputs.items():
             if not isinstance(name, str) or not isinstance(output, jax.Array | np.ndarray | np.generic | int | float):
                 raise ValueError(
@@ -87,6 +88,13 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], precision: Any)
         return run(*(by_name[name] for name in in_order))
 
     return Cell(arguments, program, dict(sorted(outputs.items())), ranges)
+
+
+def _parts(output: tuple[Any, Any]) -> dict[Any, Any]:
+    """A named tuple as one output for each field: the first under the name itself, the others behind it."""
+    name, value = output
+    fields = getattr(value, "_fields", ())
+    return {name if i == 0 else f"{name}_{field}": value[i] for i, field in enumerate(fields)} or {name: value}
 
 
 @functools.lru_cache(maxsize=64)

@@ -36,8 +36,8 @@ def rates(
 
     found = jax.vmap(growth)(keys)
     return {
-        "mean": rj.theory.mean_growth(shift, problem, discrete=True, **settings, **paths),
-        "mean_square": rj.theory.mean_square_growth(shift, problem, **settings, **paths),
+        "mean": rj.theory.mean_growth(shift, problem, **settings, **paths).rate,
+        "mean_square": rj.theory.mean_square_growth(shift, problem, **settings, **paths).rate,
         "almost_sure": found[0],
     } | ({"growth_rate": found[1]} if with_run else {})
 

@@ -136,15 +136,29 @@ def test_curve_is_followed_out_of_the_cells_that_the_coarse_grid_saw(centre):
             assert all(np.isin(end, (0, 1)).any() for line in mine for end in (line[0], line[-1]))
 
 
-def test_what_lies_between_the_points_of_the_coarse_grid_is_missed():
-    def dot(x, y):
-        return 0.1**2 - (x - 0.125) ** 2 - (y - 0.125) ** 2
+@pytest.mark.parametrize("sign", [1, -1])
+def test_island_between_the_points_of_the_coarse_grid(sign):
+    """A disc of growth, or a hole in growth, around no point of the coarse grid: its slopes show on it."""
+
+    def disc(x, y):
+        return sign * (0.03**2 - (x - 0.61) ** 2 - (y - 0.37) ** 2)
+
+    points = np.linspace(0, 1, 5)
+    assert not (sign * disc(points[:, None], points) > 0).any()
+    (loop,) = pieces(boundary(disc, x=(0.0, 1.0), y=(0.0, 1.0), tolerance=0.01, coarse=4))
+    assert np.abs(np.hypot(*(loop - (0.61, 0.37)).T) - 0.03).max() < 1e-3
+    assert np.array_equal(loop[0], loop[-1])
+
+
+def test_island_without_slopes_on_the_coarse_grid_is_missed():
+    def mesa(x, y):
+        return jnp.where((x - 0.125) ** 2 + (y - 0.125) ** 2 < 0.1**2, 1.0, -1.0)
 
     unit = dict(x=(0.0, 1.0), y=(0.0, 1.0), tolerance=0.01)
-    missed = boundary(dot, coarse=4, **unit)
+    missed = boundary(mesa, coarse=4, **unit)
     assert missed.sizes["point"] == 0
     assert missed.attrs["evaluations"] == 25
-    assert boundary(dot, coarse=8, **unit).sizes["point"] > 0
+    assert boundary(mesa, coarse=8, **unit).sizes["point"] > 0
 
 
 def test_curve_along_the_border():
@@ -267,7 +281,7 @@ def test_bad_input():
     fails(r"max_evaluations must be a whole number of at least 1, got 0; leave it out", max_evaluations=0)
     fails(r"max_evaluations must be at least 4225, the points of the coarse grid, got 9; raise it", max_evaluations=9)
     fails(r"rate must return one real number, got .*; return a scalar", rate=lambda x, y: jnp.stack([x, y]))
-    fails(r"rate must return one real number, got .*; return a scalar, one part of a", rate=lambda x, y: (x, y))
+    fails(r"rate must return one real number, got .*; return a scalar or an Estimate", rate=lambda x, y: (x, y))
     fails(r"rate needs a plain number for x or y.*use jnp.where", rate=lambda x, y: x if y > 0 else y)
     fails(r"rate must be hashable, got one with an unhashable type: 'Unhashable'; wrap it", rate=Unhashable())
     with pytest.raises(ValueError, match=r"the result has a 'piece' of its own; give the argument"):

@@ -38,8 +38,8 @@ def product_rates(means, **settings):
 
 def both(shift, problem, **settings):
     return (
-        growth.mean_growth(shift, problem, discrete=True, **SETTINGS | settings),
-        growth.mean_square_growth(shift, problem, **SETTINGS | settings),
+        growth.mean_growth(shift, problem, **SETTINGS | settings).rate,
+        growth.mean_square_growth(shift, problem, **SETTINGS | settings).rate,
     )
 
 
@@ -116,7 +116,7 @@ def test_moving_all_inputs_alike(x64):
     """A mean of one entry and two inputs is a line of sqrt(2) times the amplitude; the mean's rate is the paper's."""
     shift, problem = rj.shifts.sinusoid(1 / 22), regression(dim=2, samples=1)
     assert float(inputs_of(shift, problem).coordinates(jnp.array([0.5]))[0]) == pytest.approx(0.5 * np.sqrt(2))
-    rate = jax.jit(lambda mu: growth.mean_growth(shift, problem, mu=mu, eta=0.01))(0.99)
+    rate = jax.jit(lambda mu: growth.mean_growth(shift, problem, mu=mu, eta=0.01, discrete=False))(0.99)
     assert float(rate) * 22 == pytest.approx(reference.log_rho_of_ode(1 / 22, 0.99, 0.01, 0.5 * np.sqrt(2)), abs=1e-6)
 
 
@@ -250,6 +250,36 @@ def test_along_a_path_of_its_own(x64):
     ours = jax.jit(lambda mu: both(shift, problem, mu=mu, eta=0.01, **paths))
     for mu in (0.99, 0.9):
         assert np.array(ours(mu)) == pytest.approx(rates(1 / 22, mu, 0.01, 2), abs=1e-3)
+
+
+def test_standard_errors_are_those_of_the_mean_over_paths(x64):
+    """Exact rates have none; four paths of AR(2) are told apart by their keys."""
+    problem = regression(dim=1, samples=5)
+    shift, key = rj.shifts.ar2(0.045), jax.random.key(7)
+    settings = dict(mu=0.99, eta=0.01, num_steps=2000)
+
+    @jax.jit
+    def found(key):
+        alone = [
+            growth.mean_square_growth(shift, problem, key=each, num_paths=1, **settings)
+            for each in jax.random.split(key, 4)
+        ]
+        return growth.mean_square_growth(shift, problem, key=key, **settings), [each.rate for each in alone]
+
+    (rate, error), alone = found(key)
+    assert float(rate) == pytest.approx(np.mean(alone), abs=1e-12)
+    assert float(error) == pytest.approx(np.std(alone, ddof=1) / 2, abs=1e-12)
+    sine = growth.mean_growth(rj.shifts.sinusoid(0.1), problem, mu=0.9, eta=0.01)
+    assert float(sine.standard_error) == 0
+    assert float(sine) == float(sine.rate)
+
+
+def test_the_mean_of_a_step_that_is_too_large_grows(x64):
+    """eta b = 2.4 overshoots by 1.4 a step without momentum; the ODE of the paper does not see it."""
+    shift, problem = rj.shifts.sinusoid(0.1, amplitude=0.0), regression(dim=1, samples=1)
+    exact, ode = (growth.mean_growth(shift, problem, mu=0.0, eta=1.2, discrete=each) for each in (True, False))
+    assert float(exact) == pytest.approx(np.log(1.4), abs=1e-9)
+    assert float(ode) < 0
 
 
 # Simulated runs

@@ -1,15 +1,13 @@
-"""Lyapunov exponents, against determinants, quadrature and NumPy on the same draws; and what explain makes of them."""
+"""Lyapunov exponents, against determinants, quadrature and NumPy on the same draws."""
 
 import functools
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.stats import chi2
 
 import resonance_jax as rj
-from resonance_jax.theory.explain import Explanation, Rates, _moving, _verdict
 from tests import reference
 from tests.test_growth import rates
 
@@ -105,51 +103,3 @@ def test_bad_input():
         growth.almost_sure_growth(shift, problem, mu=0.9, eta=0.1, key=KEY, num_steps=100, num_batches=7)
     with pytest.raises(ValueError, match=r"the spectrum has an exponent for each weight; give dim as a plain number"):
         growth.lyapunov_spectrum(shift, regression(dim=1, samples=1, max_dim=2), mu=0.9, eta=0.1, key=KEY)
-    with pytest.raises(ValueError, match=r"explain needs plain numbers, got a traced eta; sweep mean_growth"):
-        jax.jit(lambda eta: growth.explain(shift, problem, 0.9, eta).shift.mean)(0.1)
-
-
-UP, DOWN, FAST, CLOSE = (Rates(0.0, 0.02, rate, 1e-4) for rate in (0.01, -0.01, 0.03, 1e-4))
-
-
-@pytest.mark.parametrize(
-    ("under", "without", "verdict", "words"),
-    [
-        (DOWN._replace(mean_square=-0.01), DOWN, "stable", "typical runs converge, and so does their mean square."),
-        (DOWN._replace(mean_square=-0.01), UP, "stable", "Without the shift they would diverge."),
-        (DOWN, DOWN, "mean-square only", "rare ones grow so much"),
-        (UP, DOWN, "resonance", "diverge under the shift and converge without it."),
-        (UP, UP, "noise", "does not make them diverge twice as fast."),
-        (FAST, UP, "both", "at least twice as fast."),
-        (CLOSE, DOWN, "undecided", "within two standard errors of 0"),
-        (UP, CLOSE, "undecided", "whether they would without the shift"),
-    ],
-)
-def test_verdicts(under, without, verdict, words):
-    found, sentence = _verdict(under, without)
-    assert found == verdict
-    assert words in sentence
-
-
-def test_explanation_is_a_table_and_a_sentence():
-    text = str(Explanation(UP, DOWN, *_verdict(UP, DOWN)))
-    assert [line.split("  ")[0] for line in text.splitlines()[:4]] == [
-        "growth per step",
-        "mean",
-        "mean square",
-        "almost sure",
-    ]
-    assert "+0.01000 +- 0.00010" in text
-    assert text.splitlines()[-1].startswith("resonance: typical runs diverge")
-
-
-def test_baseline_of_a_switching_mean_has_its_variance_in_the_inputs():
-    """A mean of 0, and 0.4 more in the variance of the inputs, as T = 0 has; the shift itself is left as it is."""
-    shift, k = rj.shifts.switching(3, dim=1, variance=0.4), jnp.arange(4)
-    still, moving = (_moving(shift, jnp.float32(each)) for each in (0.0, 1.0))
-    assert (float(still.spread), float(moving.spread)) == (pytest.approx(0.4), 0.0)
-    assert (float(still.redrawn.variance), float(moving.redrawn.variance)) == (0.0, pytest.approx(0.4))
-    assert not np.any(still.means(KEY, k, ())[0])
-    assert np.array_equal(moving.means(KEY, k, ())[0], shift.means(KEY, k, ())[0])
-    wave = _moving(rj.shifts.sinusoid(0.1), jnp.float32(0))
-    assert (float(wave.spread), float(wave.profile(jnp.float32(0.25))[0])) == (0.0, 0.0)

@@ -1,13 +1,13 @@
 """Floquet theory of SGDm, mean -> B -> A -> psi(T) -> rho, and three notions of growth under sampling noise."""
 
 from resonance_jax.spectral import log_spectral_radius as log_spectral_radius
-from resonance_jax.theory.almost_sure import Estimate as Estimate
 from resonance_jax.theory.almost_sure import almost_sure_growth as almost_sure_growth
 from resonance_jax.theory.almost_sure import lyapunov_spectrum as lyapunov_spectrum
 from resonance_jax.theory.boundary import stability_boundary as stability_boundary
 from resonance_jax.theory.continuous import integrate as integrate
 from resonance_jax.theory.continuous import monodromy as monodromy
 from resonance_jax.theory.discrete import discrete_monodromy as discrete_monodromy
+from resonance_jax.theory.estimate import Estimate as Estimate
 from resonance_jax.theory.expected import gradient_matrix as gradient_matrix
 from resonance_jax.theory.explain import Explanation as Explanation
 from resonance_jax.theory.explain import explain as explain

@@ -1,7 +1,7 @@
 """Growth of a typical run: Lyapunov exponents of the random product of one-step matrices."""
 
 import functools
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,14 +12,8 @@ from resonance_jax import blocks, entrywise, logscale
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.recursion import Run, recursion
 from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.estimate import Estimate
 from resonance_jax.theory.expected import optimizer
-
-
-class Estimate(NamedTuple):
-    """A rate estimated from a run, and how far it may be off."""
-
-    rate: Array  # (), per step
-    standard_error: Array  # (), of the rate
 
 
 def almost_sure_growth(

@@ -11,8 +11,9 @@ import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
 from resonance_jax import checks
+from resonance_jax.theory.estimate import Estimate
 
-Rate = Callable[..., Any]  # named scalars -> scalar, traceable
+Rate = Callable[..., Any]  # named scalars -> scalar or Estimate, traceable
 
 
 class Program(NamedTuple):
@@ -48,10 +49,11 @@ def _trace(rate: Rate, names: tuple[str, ...], dtype: Any) -> Program:
         scalars = dict(zip(names, values, strict=True))
         with checks.watching(scalars) as found:
             value = rate(**scalars)
+        value = value.rate if isinstance(value, Estimate) else value
         ranges.extend(found)
         scalar = isinstance(value, jax.Array | np.ndarray | np.generic | float) and jnp.shape(value) == ()
         if not scalar or not jnp.issubdtype(jnp.result_type(value), jnp.floating):
-            raise ValueError(f"rate must return one real number, got {value}; return a scalar, one part of a tuple")
+            raise ValueError(f"rate must return one real number, got {value}; return a scalar or an Estimate")
         return value
 
     try:

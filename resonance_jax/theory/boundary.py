@@ -1,13 +1,14 @@
 """The edge of stability in a plane of two hyperparameters: the curve on which a growth rate is 0.
 
-A coarse grid, then only the cells that the curve crosses, halved again and again, and the neighbours into which it
-leaves them. Points lie on an integer lattice as fine as the last cells, so none is evaluated twice.
+A coarse grid, the peaks and dips on it, then only the cells that the curve crosses, halved again and again, and the
+neighbours into which it leaves them. Points lie on an integer lattice as fine as the last cells, so none is evaluated
+twice.
 """
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,6 +18,8 @@ from resonance_jax import checks
 from resonance_jax._version import __version__
 from resonance_jax.theory.batches import Rate, evaluate, program_of
 from resonance_jax.theory.contour import CORNERS, chains, crossed_edges, segments, sign
+from resonance_jax.theory.islands import find_islands
+from resonance_jax.theory.lattice import Known, Values
 
 NEIGHBOURS = ((0, -1), (1, 0), (0, 1), (-1, 0))  # of a cell, across its edges in the order of `contour.CORNERS`
 
@@ -32,9 +35,10 @@ def stability_boundary(
 ) -> xr.Dataset:
     """The curve rate = 0 over two hyperparameters, traced without a dense grid.
 
-    Found are all pieces that separate points of the coarse grid, each followed wherever it leads within the ranges. A
-    region that grows (or a gap that does not) and lies between the points of the coarse grid is missed: take a finer
-    one for thin tongues. A rate of 0 counts as no growth, and so does -inf; NaN has no sign, and the curve ends there.
+    Found are all pieces that separate points of the coarse grid, each followed wherever it leads within the ranges, and
+    islands between its points that show on it as a peak or a dip. A region that leaves no trace on the coarse grid, as
+    a tongue thinner than a cell, is missed: take a finer one. A rate of 0 counts as no growth, and so does -inf; NaN has no sign, and the curve ends
+    there.
     A rate that touches 0 from below has no boundary.
 
     Args:
@@ -42,7 +46,8 @@ def stability_boundary(
             positive. Points are evaluated in order of the first range: give first what makes a rate costly, as f.
         tolerance: largest side of the cells in which the curve is found, one number or one for each name. The points
             are interpolated within: where the rate is smooth they are far closer.
-        coarse: cells of the first grid along each range. A region in which one of these cells fits is found.
+        coarse: cells of the first grid along each range. A region in which one of these cells fits is found. Tongues of
+            SGDm at damping 1 - mu are about (1 - mu) / (2 pi n) wide in f.
         chunk: points that are evaluated together, as one compiled program.
         max_evaluations: where more would be needed, the finest complete boundary is returned, with a warning. A noisy
             rate changes its sign everywhere near 0 once the cells are smaller than its noise.
@@ -105,32 +110,8 @@ def stability_boundary(
     )
 
 
-# The lattice. A point (i, j) has the key i * width + j; a cell is known by its lowest corner and the common stride.
+# Refining. A cell is known by its lowest corner and the common stride.
 
-
-class _Known(NamedTuple):
-    """Rates that were evaluated, by key."""
-
-    keys: np.ndarray  # (n,), int64, ascending
-    values: np.ndarray  # (n,)
-    width: int  # lattice points along the second axis
-
-    def at(self, lattice: np.ndarray) -> np.ndarray:
-        """Values at lattice points (..., 2)."""
-        return self.values[np.searchsorted(self.keys, self.key(lattice))]
-
-    def key(self, lattice: np.ndarray) -> np.ndarray:
-        return lattice[..., 0] * self.width + lattice[..., 1]
-
-    def missing(self, lattice: np.ndarray) -> np.ndarray:
-        """Keys of the lattice points (..., 2) that were not evaluated."""
-        return np.setdiff1d(self.key(lattice), self.keys)
-
-    def place(self, keys: np.ndarray) -> np.ndarray:
-        return np.stack(np.divmod(keys, self.width), axis=-1)
-
-
-Values = Callable[[np.ndarray], np.ndarray]  # lattice points (n, 2) -> rates (n,)
 Stride = tuple[int, int]
 
 
@@ -138,25 +119,21 @@ def _corners(cells: np.ndarray, stride: Stride) -> np.ndarray:
     return cells[:, None, :] + np.array(CORNERS) * stride  # (cells, 4, 2)
 
 
-def _extend(known: _Known, keys: np.ndarray, values_at: Values) -> _Known:
-    values = values_at(known.place(keys))
-    where = np.searchsorted(known.keys, keys)
-    return known._replace(keys=np.insert(known.keys, where, keys), values=np.insert(known.values, where, values))
-
-
 def _refine(
     values_at: Values, sides: tuple[int, int], coarse: int, max_evaluations: int
-) -> tuple[_Known, np.ndarray, Stride]:
+) -> tuple[Known, np.ndarray, Stride]:
     """Cells that the curve crosses, from the coarse grid to the lattice itself; as fine as the evaluations allow."""
     stride = (sides[0] // coarse, sides[1] // coarse)
-    known = _Known(np.zeros(0, np.int64), np.zeros(0), sides[1] + 1)
+    known = Known(np.zeros(0, np.int64), np.zeros(0), sides[1] + 1)
     grid = np.stack(np.meshgrid(*[np.arange(coarse)] * 2, indexing="ij"), axis=-1).reshape(-1, 2) * stride
-    known = _extend(known, known.missing(_corners(grid, stride)), values_at)
+    known = known.extended(known.missing(_corners(grid, stride)), values_at)
     cells = grid[_is_crossed(known, grid, stride)]
+    known, islands = find_islands(known, values_at, coarse, stride, max_evaluations)
     while stride != (1, 1):
         finer = (max(stride[0] // 2, 1), max(stride[1] // 2, 1))
         steps = np.stack(np.meshgrid(*(range(0, s, f) for s, f in zip(stride, finer, strict=True))), -1).reshape(-1, 2)
-        children = (cells[:, None, :] + steps).reshape(-1, 2)
+        children = np.concatenate([(cells[:, None, :] + steps).reshape(-1, 2), _cells_with(islands, finer, sides)])
+        children = np.unique(children, axis=0)
         known, followed = _follow(known, children, finer, sides, values_at, max_evaluations)
         if followed is None:
             break
@@ -165,8 +142,8 @@ def _refine(
 
 
 def _follow(
-    known: _Known, cells: np.ndarray, stride: Stride, sides: tuple[int, int], values_at: Values, max_evaluations: int
-) -> tuple[_Known, np.ndarray | None]:
+    known: Known, cells: np.ndarray, stride: Stride, sides: tuple[int, int], values_at: Values, max_evaluations: int
+) -> tuple[Known, np.ndarray | None]:
     """Those of the cells that are crossed, and all further ones that the curve enters; None if that takes too many.
 
     A curve may leave a cell through an edge whose ends had one sign on the coarser grid, twice or more: the neighbour
@@ -178,7 +155,7 @@ def _follow(
         new = known.missing(_corners(entered, stride))
         if len(known.keys) + len(new) > max_evaluations:
             return known, None
-        known = _extend(known, new, values_at)
+        known = known.extended(new, values_at)
         entered = entered[_is_crossed(known, entered, stride)]
         found.append(entered)
         through = crossed_edges(known.at(_corners(entered, stride)))
@@ -190,12 +167,17 @@ def _follow(
     return known, np.concatenate(found)
 
 
-def _is_crossed(known: _Known, cells: np.ndarray, stride: Stride) -> np.ndarray:
+def _cells_with(points: np.ndarray, stride: Stride, sides: tuple[int, int]) -> np.ndarray:
+    """The cells that lattice points lie in."""
+    return np.minimum(points // stride * stride, np.array(sides) - stride)
+
+
+def _is_crossed(known: Known, cells: np.ndarray, stride: Stride) -> np.ndarray:
     signs = sign(known.at(_corners(cells, stride)))
     return np.logical_and((signs > 0).any(axis=1), (signs < 0).any(axis=1))
 
 
-def _polylines(known: _Known, cells: np.ndarray, stride: Stride) -> list[np.ndarray]:
+def _polylines(known: Known, cells: np.ndarray, stride: Stride) -> list[np.ndarray]:
     """The pieces of the curve, (points, 2) each, in units of the lattice."""
     corners = _corners(cells, stride)
     cell, *ends = segments(known.at(corners)).T

@@ -1,4 +1,4 @@
-"""Why does it diverge? The three rates of growth under a shift beside those without it, and a verdict in words."""
+"""Why does it diverge? Rates of growth under a shift, with its mean held, and without it; and a verdict in words."""
 
 from typing import Any, NamedTuple
 
@@ -11,21 +11,27 @@ from resonance_jax import checks
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.almost_sure import almost_sure_growth
+from resonance_jax.theory.estimate import Estimate, exact
+from resonance_jax.theory.expected import optimizer
+from resonance_jax.theory.frozen import farthest_mean, frozen_growth
 from resonance_jax.theory.mean import mean_growth
 from resonance_jax.theory.mean_square import mean_square_growth
+from resonance_jax.theory.resonances import curvatures_at
 
 NUM_RUNS = 32  # whose spread gives the standard error of the almost-sure rate
-MARKEDLY = 2.0  # the shift adds to the noise where it makes runs grow at least so many times as fast
+MARKEDLY = 2.0  # the motion adds to the noise where it makes runs grow at least so many times as fast
 SURE = 2.0  # standard errors
 
 
 class Rates(NamedTuple):
-    """Growth per step."""
+    """Growth per step. An error of 0 says that the rate is exact."""
 
     mean: float  # of log ||E xi||
     mean_square: float  # half of log E ||xi||^2
     almost_sure: float  # of log ||xi|| of a typical run
     standard_error: float  # of the almost-sure rate
+    mean_error: float = 0.0  # standard error of `mean`
+    mean_square_error: float = 0.0  # of `mean_square`
 
     @property
     def grows(self) -> bool:
@@ -42,18 +48,27 @@ class Explanation(NamedTuple):
 
     shift: Rates
     baseline: Rates  # of iid inputs
-    verdict: str  # stable, mean-square only, resonance, noise, both or undecided
-    sentence: str
+    verdict: str  # stable, mean-square only, step too large, frozen instability, resonance, noise, both or undecided
+    sentence: str  # what it means
+    remedy: str  # what to do about it; empty where nothing is to be done
+    held: Rates  # with the mean held at its farthest
 
     def __str__(self) -> str:
-        rows = [f"{'growth per step':<20}{'under the shift':>22}{'iid baseline':>22}"]
-        for name, label in (("mean", "mean"), ("mean_square", "mean square")):
-            rows.append(
-                f"{label:<20}" + "".join(f"{getattr(each, name):>+22.5f}" for each in (self.shift, self.baseline))
-            )
-        found = [f"{each.almost_sure:+.5f} +- {each.standard_error:.5f}" for each in (self.shift, self.baseline)]
-        rows.append(f"{'almost sure':<20}" + "".join(f"{each:>22}" for each in found))
-        return "\n".join([*rows, f"{self.verdict}: {self.sentence}"])
+        columns = {"under the shift": self.shift, "held at its end": self.held, "iid baseline": self.baseline}
+        rows = [f"{'growth per step':<18}" + "".join(f"{name:>20}" for name in columns)]
+        for name, label, error in (
+            ("mean", "mean", "mean_error"),
+            ("mean_square", "mean square", "mean_square_error"),
+            ("almost_sure", "almost sure", "standard_error"),
+        ):
+            cells = [_number(getattr(each, name), getattr(each, error)) for each in columns.values()]
+            rows.append(f"{label:<18}" + "".join(f"{cell:>20}" for cell in cells))
+        rows.append("Numbers with +- are estimates and their standard errors, the others are exact.")
+        return "\n".join([*rows, f"{self.verdict}: {self.sentence}", *([self.remedy] if self.remedy else [])])
+
+
+def _number(rate: float, error: float) -> str:
+    return f"{rate:+.5f} +- {error:.5f}" if error else f"{rate:+.5f}"
 
 
 def explain(
@@ -65,17 +80,20 @@ def explain(
     key: Array | None = None,
     num_steps: int = 10_000,
 ) -> Explanation:
-    """Whether runs grow under a shift, and whether the shift is to blame.
+    """Whether runs grow under a shift, what is to blame, and what to do.
 
-    Typical runs decide, by the almost-sure rate, the mean over 32 runs; they grow or shrink where it differs from 0 by
-    more than two standard errors. The verdict is
+    The shift is compared with two situations in which nothing moves: iid inputs, and inputs whose mean is held at the
+    farthest point of the drift. Typical runs decide, by the almost-sure rate, the mean over 32 runs; they grow or
+    shrink where it differs from 0 by more than two standard errors. The verdict is the first that fits:
 
-        stable           typical runs and the mean square shrink
-        mean-square only typical runs shrink, rare ones grow so much that the mean square does too
-        resonance        typical runs grow, those of the iid baseline shrink
-        noise            typical runs of the baseline grow as well, and the shift does not make them grow twice as fast
-        both             typical runs of the baseline grow, and under the shift they grow at least twice as fast
-        undecided        a rate that decides is within two standard errors of 0; more steps may tell
+        stable             typical runs and the mean square shrink
+        step too large     the mean of iid inputs' runs grows: the drift is not needed to diverge
+        mean-square only   typical runs shrink, rare ones grow so much that the mean square does too
+        frozen instability typical runs grow, and the mean grows where the drift is farthest, standing still
+        resonance          typical runs grow, and shrink where nothing moves: the motion is to blame
+        both               they grow by noise where nothing moves, and at least twice as fast under the shift
+        noise              they grow by noise where nothing moves, and the motion does not double that
+        undecided          a rate that decides is within two standard errors of 0; more steps may tell
 
     Args:
         shift: from `resonance_jax.shifts`, or one of your own. Its iid baseline has a mean of 0, and
@@ -87,7 +105,8 @@ def explain(
         num_steps: of each run, a multiple of 10; the first tenth is left out.
 
     Returns:
-        An `Explanation`. The mean's rate is the discrete one.
+        An `Explanation`. The mean's rate is the discrete one. Along simulated paths, as of AR(2), the mean and the mean
+        square are estimates, along the means of the same 32 runs.
 
     Raises:
         ValueError: traced values (sweep the three rates instead), or what the rates refuse.
@@ -103,80 +122,130 @@ def explain(
             f"explain needs plain numbers, got a traced {traced[0]}; sweep mean_growth, mean_square_growth and "
             "almost_sure_growth instead"
         )
+    optimizer(mu, eta)
     key = jax.random.key(0) if key is None else key
-    under, without = _rates(shift, problem, mu, eta, key, num_steps)
-    return Explanation(under, without, *_verdict(under, without))
+    far = farthest_mean(shift)
+    under, held, without = _rates(shift, problem, far, mu, eta, key, num_steps)
+    largest_steps = _largest_steps(shift, problem, far, mu)
+    return Explanation(under, without, *_verdict(under, held, without, largest_steps), held)
 
 
 def _rates(
-    shift: Shift, problem: LinearRegression, mu: float, eta: float, key: Array, num_steps: int
-) -> tuple[Rates, Rates]:
-    """With the shift and without it, by one program."""
+    shift: Shift, problem: LinearRegression, far: np.ndarray, mu: float, eta: float, key: Array, num_steps: int
+) -> tuple[Rates, Rates, Rates]:
+    """With the shift, with its mean held, and without it; runs by one program for all three."""
     dtype = jnp.result_type(float)
+    settings: dict[str, Any] = dict(problem=problem, mu=jnp.asarray(mu, dtype), eta=jnp.asarray(eta, dtype))
+    paths: dict[str, Any] = dict(key=key, num_steps=num_steps, num_paths=NUM_RUNS)  # those of the runs below
 
     @jax.jit
-    def found(moving: Array, mu: Array, eta: Array, key: Array) -> tuple[Array, Array, Array]:
-        settings: dict[str, Any] = dict(shift=_moving(shift, moving), problem=problem, mu=mu, eta=eta)
-        runs = jax.vmap(lambda key: almost_sure_growth(**settings, key=key, num_steps=num_steps).rate)
-        return (
-            mean_growth(**settings, discrete=True),
-            mean_square_growth(**settings),
-            runs(jax.random.split(key, NUM_RUNS)),
-        )
+    def runs(moving: Array, at: Array, spread: Array) -> Array:
+        staged = _staged(shift, moving, at, spread)
+        one = jax.vmap(lambda key: almost_sure_growth(staged, **settings, key=key, num_steps=num_steps).rate)
+        return one(jax.random.split(key, NUM_RUNS))
 
-    def rates(moving: float) -> Rates:
-        mean, square, runs = found(*(jnp.asarray(value, dtype) for value in (moving, mu, eta)), key)
-        runs = np.asarray(runs, float)
-        return Rates(float(mean), float(square), float(runs.mean()), float(runs.std(ddof=1) / np.sqrt(NUM_RUNS)))
+    @jax.jit
+    def frozen(at: Array, spread: Array) -> tuple[Estimate, Estimate]:
+        mean, square = frozen_growth(shift._replace(spread=spread), mean=at, **settings)
+        return exact(mean), exact(square)
 
-    return rates(1.0), rates(0.0)
+    @jax.jit
+    def moving() -> tuple[Estimate, Estimate]:
+        return mean_growth(shift, **settings, **paths), mean_square_growth(shift, **settings, **paths)
+
+    def rates(moments: tuple[Estimate, Estimate], moving: float, at: np.ndarray, spread: Any) -> Rates:
+        found = np.asarray(runs(*(jnp.asarray(each, dtype) for each in (moving, at, spread))), float)
+        (mean, mean_error), (square, square_error) = (map(float, each) for each in moments)
+        error = float(found.std(ddof=1) / np.sqrt(NUM_RUNS))
+        return Rates(mean, square, float(found.mean()), error, mean_error, square_error)
+
+    def still(at: np.ndarray, spread: Any) -> Rates:
+        return rates(frozen(jnp.asarray(at, dtype), jnp.asarray(spread, dtype)), 0.0, at, spread)
+
+    return rates(moving(), 1.0, 0 * far, shift.spread), still(far, shift.spread), still(0 * far, shift.iid_spread)
 
 
-def _moving(shift: Shift, moving: Array) -> Shift:
-    """The shift where `moving` is 1, and where it is 0 its iid baseline: a mean of 0, with the spread of that."""
+def _staged(shift: Shift, moving: Array, at: Array, spread: Array) -> Shift:
+    """For a run: the shift where `moving` is 1; where it is 0, a mean that stands at `at`. The spread is that given."""
 
     def means(key: Array, k: Array, state: Any) -> tuple[Array, Any]:
         sequence, state = shift.means(key, k, state)
-        return moving * sequence, state
+        return moving * sequence + at[None, :], state
 
-    profile, redrawn = shift.profile, shift.redrawn
-    spread, iid_spread = (jnp.asarray(value, moving.dtype) for value in (shift.spread, shift.iid_spread))
-    return shift._replace(
-        means=means,
-        spread=jnp.where(moving > 0, spread, iid_spread),
-        profile=None if profile is None else lambda phase: moving * profile(phase),
-        redrawn=None if redrawn is None else redrawn._replace(variance=moving * redrawn.variance),
-    )
+    return shift._replace(means=means, spread=spread)
 
 
-def _verdict(under: Rates, without: Rates) -> tuple[str, str]:
-    """First of the verdicts that fits."""
-    error = np.hypot(under.standard_error, without.standard_error)
-    faster = under.almost_sure - without.almost_sure > SURE * error
+def _largest_steps(shift: Shift, problem: LinearRegression, far: np.ndarray, mu: float) -> tuple[float, float]:
+    """Step sizes beyond which the mean grows where nothing moves, eta b = 2 (1 + mu): iid inputs, and the far end."""
+    alike = far * np.sqrt(problem.dim / far.size)
+    ends = [(0 * alike, shift.iid_spread), (alike, shift.spread)]
+    iid, end = (curvatures_at(mean[None, :], problem, float(np.asarray(spread))).high for mean, spread in ends)
+    return 2 * (1 + mu) / iid, 2 * (1 + mu) / end
+
+
+SMALLER_MOMENTUM = "Take a smaller momentum (rj.theory.largest_safe_momentum finds one), or shuffle the data."
+LESS_NOISE = "Take more samples a step, a smaller step size or a smaller momentum."
+
+
+def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[float, float]) -> tuple[str, str, str]:
+    """First of the verdicts that fits, what it means, and what to do."""
+    still = max(held, without, key=lambda rates: rates.almost_sure)  # the faster of the two in which nothing moves
+    error = np.hypot(under.standard_error, still.standard_error)
+    faster = under.almost_sure - still.almost_sure > SURE * error
     calmed = " Without the shift they would diverge." if without.grows else ""
+    where = "sampling noise alone makes runs diverge"
+    if not without.grows:
+        where = "with the mean held at its far end, sampling noise alone makes runs diverge"
+    too_large, too_far = (f"Take a step size below {eta:.3g}." for eta in largest_steps)
     fitting = [
         (
-            not under.grows and not under.shrinks,
-            "undecided",
-            "the rate of a typical run is within two standard errors of 0; more steps may tell.",
+            under.shrinks and under.mean_square <= 0,
+            ("stable", "typical runs converge, and so does their mean square." + calmed, ""),
         ),
         (
-            under.shrinks and under.mean_square > 0,
-            "mean-square only",
-            "typical runs converge, but rare ones grow so much that the mean square diverges." + calmed,
-        ),
-        (under.shrinks, "stable", "typical runs converge, and so does their mean square." + calmed),
-        (without.shrinks, "resonance", "typical runs diverge under the shift and converge without it."),
-        (
-            not without.grows,
-            "undecided",
-            "typical runs diverge; whether they would without the shift, more steps may tell.",
+            without.mean > 0,
+            ("step too large", "the step size is too large for these inputs, even if they do not drift.", too_large),
         ),
         (
-            faster and under.almost_sure > MARKEDLY * without.almost_sure,
-            "both",
-            "sampling noise alone makes runs diverge, and the shift makes them diverge at least twice as fast.",
+            under.shrinks,
+            (
+                "mean-square only",
+                "typical runs converge, but rare ones grow so much that the mean square diverges." + calmed,
+                LESS_NOISE,
+            ),
         ),
-        (True, "noise", "sampling noise alone makes runs diverge; the shift does not make them diverge twice as fast."),
+        (
+            not under.grows,
+            (
+                "undecided",
+                "the rate of a typical run is within two standard errors of 0; more steps may tell.",
+                "Treat it as unsafe. " + SMALLER_MOMENTUM,
+            ),
+        ),
+        (
+            held.mean > 0,
+            (
+                "frozen instability",
+                "the inputs are too large at the far end of the drift: held there, runs diverge without any motion.",
+                too_far,
+            ),
+        ),
+        (
+            still.shrinks,
+            ("resonance", "typical runs diverge under the shift and converge where nothing moves.", SMALLER_MOMENTUM),
+        ),
+        (
+            not still.grows,
+            (
+                "undecided",
+                "typical runs diverge; whether they would if nothing moved, more steps may tell.",
+                SMALLER_MOMENTUM,
+            ),
+        ),
+        (
+            faster and under.almost_sure > MARKEDLY * still.almost_sure,
+            ("both", f"{where}, and the motion makes them diverge at least twice as fast.", LESS_NOISE),
+        ),
+        (True, ("noise", f"{where}; the motion does not make them diverge twice as fast.", LESS_NOISE)),
     ]
-    return next((verdict, sentence) for fits, verdict, sentence in fitting if fits)
+    return next(verdict for fits, verdict in fitting if fits)

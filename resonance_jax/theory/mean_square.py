@@ -9,6 +9,7 @@ from jax.typing import ArrayLike
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Redrawn, Shift
 from resonance_jax.spectral import log_spectral_radius
+from resonance_jax.theory.estimate import Estimate, exact
 from resonance_jax.theory.expected import optimizer
 from resonance_jax.theory.inputs import Inputs, inputs_of
 from resonance_jax.theory.path import rate_along_paths
@@ -27,7 +28,7 @@ def mean_square_growth(
     key: Array | None = None,
     num_steps: int = 20_000,
     num_paths: int = 4,
-) -> Array:
+) -> Estimate:
     """Half the growth of log E ||xi||^2 per step, xi = (theta - theta*, v), for samples drawn at every step.
 
         S_{k+1} = E[M_k (x) M_k] S_k,    S = E xi xi^T,    rate = log rho(product over a period) / (2 steps)
@@ -48,14 +49,15 @@ def mean_square_growth(
         shift, problem, mu, eta, nodes, key, num_steps, num_paths: as `mean_growth`.
 
     Returns:
-        Scalar; -inf if the steps forget everything.
+        An `Estimate`; its standard error is 0 but along simulated paths. The rate is -inf if the steps forget
+        everything.
 
     Raises:
         ValueError: as `mean_growth`.
 
     >>> import resonance_jax as rj
     >>> problem = rj.problems.linear_regression(dim=1, samples=1, bias=False)
-    >>> rate = mean_square_growth(rj.shifts.resting(), problem, mu=0.0, eta=0.5)  # E (1 - x^2)^2 = 2
+    >>> rate = mean_square_growth(rj.shifts.resting(), problem, mu=0.0, eta=0.5).rate  # E (1 - x^2)^2 = 2
     >>> round(float(rate / jnp.log(2)), 4)  # noise alone makes it grow
     0.5
     """
@@ -64,11 +66,12 @@ def mean_square_growth(
     step, counts = mean_square_step(inputs, problem.law, mu, eta)
     if shift.redrawn is not None:
         T = check_redrawn(shift.redrawn, problem.dim, nodes)
-        return _redrawn_rate(step, counts.size, shift.redrawn, T, problem.law.dim, inputs, nodes)
+        return exact(_redrawn_rate(step, counts.size, shift.redrawn, T, problem.law.dim, inputs, nodes))
     if shift.period is None or shift.profile is None:
         key = jax.random.key(0) if key is None else key
         start = counts * _identity(inputs)
-        return rate_along_paths(step, start, inputs, shift, key, num_steps=num_steps, num_paths=num_paths) / 2
+        found = rate_along_paths(step, start, inputs, shift, key, num_steps=num_steps, num_paths=num_paths)
+        return Estimate(found.rate / 2, found.standard_error / 2)
 
     period, profile = jnp.asarray(shift.period), shift.profile
 
@@ -76,7 +79,7 @@ def mean_square_growth(
         return inputs.coordinates(jnp.where(jnp.isfinite(period), profile(phase), 0))
 
     matrix = over_turns(step, counts, period, coordinates)
-    return log_spectral_radius(matrix) / (2 * turns(period)[1].astype(mu.dtype))
+    return exact(log_spectral_radius(matrix) / (2 * turns(period)[1].astype(mu.dtype)))
 
 
 def _identity(inputs: Inputs) -> Array:

@@ -5,12 +5,14 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from resonance_jax import checks, entrywise, logscale
 from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.estimate import Estimate
 from resonance_jax.theory.inputs import Inputs
 from resonance_jax.theory.products import BLOCK, Step, along
 
@@ -20,8 +22,11 @@ BURN_IN = 10  # the first tenth of a path is left out
 
 def rate_along_paths(
     step: Step, start: Array, inputs: Inputs, shift: Shift, key: Array, *, num_steps: int, num_paths: int
-) -> Array:
-    """Growth of log ||state|| per step, mean over paths of the shift and over their steps but the first tenth."""
+) -> Estimate:
+    """Growth of log ||state|| per step, mean over paths of the shift and over their steps but the first tenth.
+
+    The standard error is that of the mean over paths: infinite for a single one.
+    """
     checks.at_least_one("num_steps", num_steps, "it is the length of a path")
     checks.at_least_one("num_paths", num_paths, "the rate is a mean over paths")
     num_chunks = -(-num_steps // CHUNK)
@@ -45,4 +50,7 @@ def rate_along_paths(
         return (logscale.log_norm(state) - mark) / ((num_chunks - skipped) * CHUNK)
 
     keys = key[None] if num_paths == 1 else jax.random.split(key, num_paths)
-    return jnp.mean(jax.vmap(path)(keys))
+    rates = jax.vmap(path)(keys)
+    if num_paths == 1:
+        return Estimate(rates[0], jnp.full_like(rates[0], jnp.inf))
+    return Estimate(jnp.mean(rates), jnp.std(rates, ddof=1) / np.sqrt(num_paths))

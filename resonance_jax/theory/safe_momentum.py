@@ -1,5 +1,6 @@
-"""The largest momentum that no frequency of a shift drives to growth."""
+"""The largest momentum that no drift of a kind drives to growth."""
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -7,29 +8,51 @@ import jax.numpy as jnp
 import numpy as np
 
 from resonance_jax import checks
+from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.batches import evaluate, program_of
+from resonance_jax.theory.estimate import Estimate
+from resonance_jax.theory.first_growth import Bracket, first_growth
 from resonance_jax.theory.mean_square import mean_square_growth
+from resonance_jax.theory.resonances import (
+    curvatures_of,
+    frequencies_to_search,
+    lowest_frequency,
+    num_steps,
+    slow_frequencies,
+)
 
-FREQUENCIES = np.linspace(0.0005, 0.05, 100)  # the range of the paper's heatmaps
+HIGHEST = 0.999  # above it a run remembers thousands of steps, and tongues of every order crowd together
+LONGEST_INTERVAL = 63  # of a mean that is drawn anew: `nodes - 1` of the rates, their longest exact average
+MOST_FREQUENCIES = 4096  # for one momentum
+SURE = 3.0  # standard errors above its estimate that a rate may lie
 
 
 class SafeMomentum(NamedTuple):
-    """Where growth begins."""
+    """What `largest_safe_momentum` found; print it."""
 
-    mu: float  # no listed frequency grows from the lowest momentum up to this one; NaN if one grows at the lowest
-    frequency: float  # the listed value that grows first, just above mu; NaN if none grows up to the highest
+    mu: float  # nothing that was searched grows from `lowest` up to here; NaN where no momentum can be called safe
+    frequency: (
+        float  # what grows first above mu, in turns per step, or as listed; NaN if nothing grows, or has no period
+    )
+    margin: float  # growth begins at most this far above mu; NaN where it was not found
+    searched: tuple[float, float]  # least and largest frequency, or as listed; NaN for a single shift
+    sentence: str  # the same in words, with the reason where mu is NaN
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 class _Growth(NamedTuple):
-    """The rate as a function of scalars; equal for the same parts, so that a second call does not compile."""
+    """A rate as a function of scalars; equal for the same parts, so that a second call does not compile."""
 
     shift: Callable[[Any], Shift]
     problem: Any
     rate: Callable[..., Any]
 
     def __call__(self, frequency: Any, mu: Any, eta: Any) -> Any:
-        return self.rate(self.shift(frequency), self.problem, mu=mu, eta=eta)
+        found = self.rate(self.shift(frequency), self.problem, mu=mu, eta=eta)
+        return found.rate + SURE * found.standard_error if isinstance(found, Estimate) else found
 
     def __hash__(self) -> int:  # a problem holds arrays, which have none
         return hash(tuple(map(id, self)))
@@ -43,44 +66,48 @@ def largest_safe_momentum(
     problem: Any,
     eta: float,
     *,
-    frequencies: Sequence[float] | np.ndarray = FREQUENCIES,
+    frequencies: Sequence[float] | np.ndarray | None = None,
     rate: Callable[..., Any] = mean_square_growth,
     lowest: float = 0.0,
-    highest: float | None = None,
+    highest: float = HIGHEST,
     tolerance: float = 1e-4,
-    coarse: int = 64,
-    chunk: int = 1024,
+    coarse: int = 48,
+    chunk: int = 256,
 ) -> SafeMomentum:
-    """The largest momentum below which no listed frequency grows.
+    """The largest momentum below which no frequency of a drift grows.
 
-        mu = inf {mu in [lowest, highest] : rate(shift(f), problem, mu, eta) > 0 for some listed f}
+        mu = inf {mu in [lowest, highest] : rate(shift(f), problem, mu, eta) > 0 for some f}
 
-    Growth need not be monotone in mu, so the whole range is scanned, then the first cell of the scan in which growth
-    begins, and so on. A window of growth between two momenta of the first scan is missed, and so is a tongue between
-    two listed frequencies: list them densely where tongues are thin, or trace them with `stability_boundary`.
+    Unless frequencies are listed, the search chooses them. Tongues lie where n f is a natural frequency of SGDm, which
+    follows from the step size, the curvature and the momentum, and a tongue that grows is at least as wide as the
+    damping; so the search looks twice in each such width, for momenta from the lowest up, and climbs every peak that it
+    sees, until something grows. Between tongues, and for slow drifts down to f = 2^-13, it looks at some frequencies.
+    It may miss tongues of an order above 8, which are weaker than those it sees.
+
+    An estimated rate counts as growing unless it lies three standard errors below 0.
 
     Args:
-        shift: function of the frequency, as `rj.shifts.sinusoid`, or `lambda T: rj.shifts.square_wave(T, dim=1)` with
-            periods for frequencies; or one shift, which is then all there is to be safe from.
+        shift: function of the frequency, as `rj.shifts.sinusoid`, or of the period or interval in steps, as
+            `lambda T: rj.shifts.square_wave(T, dim=1)`; or one shift, which is then all there is to be safe from.
         problem: as `rate` takes it; for the default rate made by `rj.problems.linear_regression`.
         eta: step size, > 0.
-        frequencies: what is passed to `shift`, 1-D.
-        rate: `rate(shift, problem, mu=mu, eta=eta)`, traceable, positive where it grows. The default, growth of the
-            mean square, is the strictest: it sees the noise of the samples, and rare runs. `rj.theory.mean_growth` is
-            the paper's.
-        lowest: where the scan begins, in [0, 1].
-        highest: where it ends, at most 1; None: 1 - tolerance, since at 1 nothing is damped and the rate of every
-            frequency outside its tongues is 0 up to rounding.
-        tolerance: the result is at most this much below the infimum, and not above it but for the rate's own rounding.
-        coarse: cells of each scan; a window of growth as wide as a cell of the first is found.
+        frequencies: what is passed to `shift`, 1-D; None searches. What lies between listed ones is not looked at.
+        rate: `rate(shift, problem, mu=mu, eta=eta)`, traceable, a number or an `Estimate`, positive where it grows. The
+            default, growth of the mean square, is the strictest: it sees the noise of the samples, and rare runs.
+            `rj.theory.mean_growth` is the paper's.
+        lowest, highest: momenta between which to search, in [0, 1].
+        tolerance: largest margin.
+        coarse: momenta of the first scan. Growth in a window between two of them that ends again is missed.
         chunk: points that are evaluated together, as one compiled program.
 
     Returns:
-        `SafeMomentum(mu, frequency)`: the momentum, and the listed value that grows first; of several within the
-        tolerance the one that grows fastest. (highest, NaN) if none grows; (NaN, frequency) if one grows at the lowest.
+        A `SafeMomentum`: the momentum, what grows first above it, the margin, what was searched. Its momentum is NaN
+        where none can be called safe: something grows at the lowest momentum, or what grows first is the slowest drift
+        that was searched, so that a slower one may grow earlier.
 
     Raises:
-        ValueError: values out of range, or a rate that is NaN: what cannot be judged is not safe.
+        ValueError: values out of range; a shift whose range of frequencies cannot be told; a rate that is NaN, since
+            what cannot be judged is not safe.
 
     >>> import resonance_jax as rj
     >>> def rate(shift, problem, *, mu, eta):  # grows above mu = 1 - f
@@ -90,56 +117,170 @@ def largest_safe_momentum(
     >>> round(safe.mu, 3), safe.frequency
     (0.96, 0.04)
     """
-    if isinstance(shift, Shift):
-        only, period = shift, np.inf if shift.period is None else float(shift.period)
-        shift, frequencies = (lambda _: only), [1 / period]
-    listed = _check(shift, eta, frequencies, tolerance, coarse, chunk)
+    _check(shift, eta, tolerance, coarse, chunk)
     checks.between("lowest", lowest, 0, 1, "momentum is the share of the velocity that is kept")
-    top = 1 - tolerance if highest is None else highest
-    checks.between("highest", top, lowest, 1, "it is the end of the scan, above lowest", open_low=True)
-
-    program = program_of(_Growth(shift, problem, rate), ("frequency", "mu", "eta"))
+    checks.between("highest", highest, lowest, 1, "it is the end of the scan, above lowest", open_low=True)
+    drifts = _drifts(shift, problem, eta, frequencies)
+    program = program_of(_Growth(drifts.shift, problem, rate), ("frequency", "mu", "eta"))
     for name, expected in program.ranges:
-        expected.check({"frequency": listed, "mu": [lowest, top], "eta": eta}[name])
+        expected.check({"frequency": drifts.argument(drifts.at(lowest)), "mu": [lowest, highest], "eta": eta}[name])
 
-    def begin(mu: np.ndarray) -> tuple[int, float]:
-        """Which of the momenta is the first at which a frequency grows, and which one; (their number, NaN) if none."""
-        columns = [each.ravel() for each in np.meshgrid(listed, mu, [eta], indexing="ij")]
-        rates = evaluate(program, dict(zip(("frequency", "mu", "eta"), columns, strict=True)), chunk=chunk)
-        if np.isnan(rates).any():
-            f, bad_mu, _ = (float(column[np.isnan(rates)][0]) for column in columns)
+    def rates(f: np.ndarray, mu: np.ndarray) -> np.ndarray:
+        order = np.argsort(drifts.cost(f), kind="stable")  # a chunk takes as long as its longest product
+        points = {"frequency": drifts.argument(f)[order], "mu": mu[order], "eta": np.full(len(f), eta)}
+        found = np.empty(len(f))
+        found[order] = evaluate(program, points, chunk=chunk)
+        if np.isnan(found).any():
+            bad = np.flatnonzero(np.isnan(found))[0]
             raise ValueError(
-                f"rate must be a number, got NaN at {f:g} of frequencies and mu = {bad_mu:g}; leave that value out, or "
-                "take a rate that is defined there"
+                f"rate must be a number, got NaN at {drifts.argument(f)[bad]:g} of frequencies and mu = {mu[bad]:g}; "
+                "list frequencies without it, or take a rate that is defined there"
             )
-        rates = rates.reshape(len(listed), len(mu))
-        growing = np.flatnonzero((rates > 0).any(axis=0))
-        return (int(growing[0]), float(listed[rates[:, growing[0]].argmax()])) if growing.size else (len(mu), np.nan)
+        return found
 
-    mu = np.linspace(lowest, top, coarse + 1)
-    first, frequency = begin(mu)
-    if first in (0, len(mu)):
-        return SafeMomentum(np.nan if first == 0 else top, frequency)
-    while mu[first] - mu[first - 1] > tolerance:
-        mu = np.linspace(mu[first - 1], mu[first], max(coarse, 2) + 1)
-        inside, its_frequency = begin(mu[1:-1])
-        first, frequency = inside + 1, frequency if np.isnan(its_frequency) else its_frequency
-    return SafeMomentum(float(mu[first - 1]), frequency)
+    def search(at: Callable[[float], np.ndarray], top: float) -> Bracket:
+        return first_growth(
+            rates,
+            at,
+            lowest=lowest,
+            highest=top,
+            num_momenta=coarse,
+            tolerance=tolerance,
+            chunk=chunk,
+            climb=drifts.climb,
+        )
+
+    found = search(drifts.at, highest)
+    slow_edge = False
+    if drifts.slow.size and found.lower > lowest:
+        at_lower = rates(drifts.slow, np.full(len(drifts.slow), found.lower))
+        if (at_lower > 0).any():
+            found = search(lambda mu: drifts.slow, found.lower)
+            at_upper = rates(drifts.slow[:2], np.full(2, found.upper))
+            # A rate that has come to its limit for slow drifts is known, however slow they are.
+            slow_edge = found.frequency == drifts.slow[0] and at_upper[0] - at_upper[1] > tolerance / 2
+    slow_edge = slow_edge or (drifts.edge is not None and found.frequency == drifts.edge)
+    return _answer(found, drifts, slow_edge, lowest, highest)
 
 
-def _check(shift: Any, eta: Any, frequencies: Any, tolerance: Any, coarse: Any, chunk: Any) -> np.ndarray:
-    """The listed frequencies."""
-    if not callable(shift):
+# What is searched
+
+
+class _Drifts(NamedTuple):
+    """The drifts to be safe from."""
+
+    shift: Callable[[Any], Shift]
+    at: Callable[[float], np.ndarray]  # momentum -> frequencies to look at, ascending
+    argument: Callable[[np.ndarray], np.ndarray]  # frequencies -> what `shift` takes
+    cost: Callable[[np.ndarray], np.ndarray]  # frequencies -> how long a rate takes, in any unit
+    climb: bool  # whether to look between them, too
+    slow: np.ndarray  # further frequencies, below all others
+    edge: float | None  # the last of them beyond which lie others that cannot be searched
+    searched: tuple[float, float]
+    unit: str
+
+
+def _drifts(
+    shift: Shift | Callable[[Any], Shift], problem: Any, eta: float, frequencies: Sequence[float] | np.ndarray | None
+) -> _Drifts:
+    none = np.zeros(0)
+    if isinstance(shift, Shift):
+        only = shift
+        own = np.nan if shift.period is None else 1 / float(shift.period)
+        f = np.array([own])
+        return _Drifts(lambda _: only, lambda mu: f, np.nan_to_num, np.nan_to_num, False, none, None, (own, own), "f")
+    if frequencies is not None:
+        listed = np.asarray(frequencies)
+        if listed.ndim != 1 or listed.size == 0 or listed.dtype.kind not in "iuf" or not np.isfinite(listed).all():
+            raise ValueError(f"frequencies must be a list of finite numbers, got {frequencies!r}; give at least one")
+        listed = np.sort(listed.astype(float))
+        ends = (float(listed[0]), float(listed[-1]))
+        return _Drifts(shift, lambda mu: listed, lambda f: f, lambda f: f, False, none, None, ends, "listed")
+    if not isinstance(problem, LinearRegression):
+        raise ValueError(
+            f"the frequencies to search follow from the curvature of rj.problems.linear_regression, got "
+            f"{type(problem).__name__}; list frequencies"
+        )
+
+    probe = shift(4.0 if _takes_steps(shift) else 0.25)
+    if probe.redrawn is not None:
+        intervals = np.arange(1.0, LONGEST_INTERVAL + 1)
+        ends = (1.0, float(LONGEST_INTERVAL))
+        return _Drifts(shift, lambda mu: intervals, lambda T: T, lambda T: T, False, none, ends[1], ends, "T")
+    curvatures = curvatures_of(probe, problem)
+    least = lowest_frequency(curvatures, eta)
+    slow = slow_frequencies(least)
+
+    def at(mu: float) -> np.ndarray:
+        f = frequencies_to_search(curvatures, mu=mu, eta=eta, lowest=least, most=MOST_FREQUENCIES)
+        return np.concatenate([[0.0], f])  # and what stands still
+
+    def period(f: np.ndarray) -> np.ndarray:
+        return np.where(f > 0, 1 / np.where(f > 0, f, 1), 0)
+
+    argument = period if _takes_steps(shift) else lambda f: f
+    return _Drifts(shift, at, argument, num_steps, True, slow, None, (float(slow[0]), 0.5), "f")
+
+
+def _takes_steps(shift: Callable[[Any], Shift]) -> bool:
+    """Whether a function of one number takes a period or an interval in steps, or a frequency in turns per step."""
+    made = shift(0.25)
+    if made.period is not None:
+        turns, steps = float(made.period), float(np.asarray(shift(4.0 if made.period < 1 else 0.25).period))
+        if turns == 4 or steps == 4:
+            return steps == 4 and turns != 4
+    elif made.redrawn is not None:
+        if float(made.redrawn.interval) == 0.25:
+            return True
+    else:
+        name = next(iter(inspect.signature(shift).parameters), "")
+        if name in ("f", "frequency", "T", "period"):
+            return name in ("T", "period")
+    raise ValueError(
+        "cannot tell which frequencies to search: the shift does not say whether its argument is a frequency or a "
+        "number of steps; name the argument f or T, or list frequencies"
+    )
+
+
+# In words
+
+
+def _answer(found: Bracket, drifts: _Drifts, edge: bool, lowest: float, highest: float) -> SafeMomentum:
+    low, high = drifts.searched
+    if np.isnan(low):
+        what, where = "this shift", ""
+    elif low == high:
+        what, where = f"{drifts.unit} = {low:g}", ""
+    else:
+        what = f"{'the listed values' if drifts.unit == 'listed' else drifts.unit} from {low:.4g} to {high:.4g}"
+        where = f" at {'' if drifts.unit == 'listed' else drifts.unit + ' = '}{found.frequency:.4g}"
+    searched = f"Searched: {what}, momentum from {lowest:g} to {highest:g}."
+    if np.isnan(found.upper):
+        return SafeMomentum(found.lower, np.nan, np.nan, drifts.searched, f"Nothing grows. {searched}")
+    margin = found.upper - found.lower
+    if np.isnan(found.lower):
+        sentence = (
+            f"No momentum is safe: growth{where} at the lowest one, {lowest:g}. Take a smaller step size. {searched}"
+        )
+        return SafeMomentum(np.nan, found.frequency, np.nan, drifts.searched, sentence)
+    if edge:
+        sentence = (
+            f"Cannot tell: the slowest drift that was searched grows first{where}, from momentum {found.upper:.4f} on, "
+            f"and slower ones may grow earlier. List the frequencies that matter. {searched}"
+        )
+        return SafeMomentum(np.nan, found.frequency, np.nan, drifts.searched, sentence)
+    sentence = f"Safe up to momentum {found.lower:.5f}; growth begins{where}, at most {margin:.1g} above. {searched}"
+    return SafeMomentum(found.lower, found.frequency, margin, drifts.searched, sentence)
+
+
+def _check(shift: Any, eta: Any, tolerance: Any, coarse: Any, chunk: Any) -> None:
+    if not callable(shift) and not isinstance(shift, Shift):
         raise ValueError(
             f"shift must be a function of the frequency, got {type(shift).__name__}; pass rj.shifts.sinusoid itself, "
             "or lambda T: rj.shifts.square_wave(T, dim=1)"
         )
-    listed = np.asarray(frequencies)
-    if listed.ndim != 1 or listed.size == 0 or listed.dtype.kind not in "iuf" or not np.isfinite(listed).all():
-        raise ValueError(f"frequencies must be a list of finite numbers, got {frequencies!r}; give at least one")
     checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
     smallest = 8 * float(jnp.finfo(jnp.result_type(float)).eps)  # two momenta of a scan differ
     checks.between("tolerance", tolerance, smallest, 0.5, f"it is a distance in mu, in {jnp.result_type(float)}")
     checks.at_least_one("chunk", chunk, "it counts the points that are evaluated together")
-    checks.at_least_one("coarse", coarse, "it counts the cells of a scan")
-    return listed.astype(float)
+    checks.at_least_one("coarse", coarse, "it counts the momenta of the first scan")

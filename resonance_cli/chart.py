@@ -1,0 +1,77 @@
+"""A stability chart of the theory, over a range that shows where growth begins."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import matplotlib
+import numpy as np
+
+import resonance_jax as rj
+from resonance_cli.printing import say
+from resonance_jax import sweepfile
+from resonance_jax.theory import SafeMomentum
+from resonance_jax.theory.resonances import curvatures_of
+
+matplotlib.use("Agg")  # no window on a cluster
+
+POINTS = 100  # along an axis whose values are not given
+NAMES = {"mean": "the mean", "mean-square": "the mean square", "almost-sure": "a typical run"}
+
+
+def chart(
+    out: Path,
+    f: str | None,
+    mu: str | None,
+    eta: float,
+    amplitude: float,
+    input_variance: float,
+    notion: str,
+    samples: int,
+) -> None:
+    if out.suffix not in (".png", ".pdf", ".svg", ".nc"):
+        raise ValueError(f"--out must end in .png, .pdf, .svg or .nc, got {out.name!r}; choose one of them")
+    problem = rj.problems.linear_regression(dim=1, samples=samples, input_variance=input_variance)
+
+    def shift(f: Any) -> rj.shifts.Shift:
+        return rj.shifts.sinusoid(f, amplitude=amplitude)
+
+    def almost_sure(shift: Any, problem: Any, *, mu: Any, eta: Any) -> rj.theory.Estimate:
+        return rj.theory.almost_sure_growth(shift, problem, mu=mu, eta=eta, key=jax.random.key(0))
+
+    rates = {"mean": rj.theory.mean_growth, "mean-square": rj.theory.mean_square_growth, "almost-sure": almost_sure}
+    rate = rates[notion]
+
+    def point(f: Any, mu: Any) -> dict[str, Any]:
+        return {"growth_rate": rate(shift(f), problem, mu=mu, eta=eta).rate}
+
+    safe = rj.theory.largest_safe_momentum(shift, problem, eta, rate=rate)
+    momenta = _momenta(safe) if mu is None else sweepfile.parse_values(mu, "mu").astype(float)
+    if f is None:
+        fastest = curvatures_of(shift(0.25), problem).turn(float(momenta.min()), eta)[1]
+        frequencies = np.linspace(0, min(0.5, 1.1 * fastest / np.pi), POINTS)
+    else:
+        frequencies = sweepfile.parse_values(f, "f").astype(float)
+    found = rj.sweep(point, {"f": frequencies, "mu": momenta}, progress=sys.stdout.isatty()).growth_rate
+    if out.suffix == ".nc":
+        found.to_netcdf(out, engine="scipy")
+    else:
+        noise = "" if notion == "mean" else f", {samples} sample{'s' if samples > 1 else ''}"
+        title = rf"Growth of {NAMES[notion]}, $\eta$ = {eta:g}, amplitude {amplitude:g}{noise}"
+        ax: Any = rj.plotting.heatmap(
+            found, powers_of_ten=False, period_axis=True, title=title, label="growth per step"
+        )
+        rj.plotting.zero_lines({"no growth": found}, ax=ax)
+        ax.figure.savefig(out, dpi=150)
+    say(f"{out}: {float((found > 0).mean()):.1%} of {found.size} cells grow")
+    outside = safe.margin > 0 and not (
+        frequencies.min() <= safe.frequency <= frequencies.max() and momenta.max() > safe.mu
+    )
+    say(f"{safe}{' That is outside this chart.' if outside else ''}")
+
+
+def _momenta(safe: SafeMomentum) -> np.ndarray:
+    """From half as much damping again as stops all growth, up to the end of the search."""
+    damping = 1.0 if np.isnan(safe.mu) else 1 - safe.mu if safe.margin > 0 else 0.05
+    return np.linspace(max(0.0, 1 - 1.5 * damping), 0.999, POINTS)

@@ -1,0 +1,131 @@
+"""Where resonance can be: the natural frequencies of SGDm, and how densely a search must look around them.
+
+A mode of curvature b turns by omega a step and is damped by (1 - mu) / 2,
+
+    z^2 - (1 + mu - eta b) z + mu = 0,    z = sqrt(mu) exp(+-i omega),
+
+and a drift of frequency f feeds it where n f is omega / pi, up to a whole number of turns: the tongue of order n. A
+tongue that grows is at least as wide as the damping, (1 - mu) / (2 pi n) in f, so that many points of a search fall
+into each tongue that matters, however thin it is at other momenta.
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.products import LONGEST, MOST_TURNS, TOLERANCE
+
+ORDERS = 8  # tongues of higher order are weaker than these, and lie between them
+NUM_PHASES = 64  # of a period, and draws of a mean that has none
+SLOWEST = 2.0**-13  # frequency below which nothing is searched: slower drifts are slower than most runs
+BETWEEN = 8  # points an octave where no tongue is expected: growth by noise changes little with the frequency
+MESH = 20_000  # points on which the density of a search is summed up
+
+
+class Curvatures(NamedTuple):
+    """Range of the eigenvalues of E[B] while the mean of the inputs moves."""
+
+    low: float
+    high: float
+
+    def turn(self, mu: float, eta: float) -> tuple[float, float]:
+        """Range of omega, in radians per step: 0 for a mode without oscillation, pi where each step overshoots."""
+        low, high = (
+            np.arccos(np.clip((1 + mu - eta * b) / (2 * np.sqrt(max(mu, 1e-12))), -1, 1)) for b in (self.low, self.high)
+        )
+        return float(low), float(high)
+
+
+def curvatures_of(shift: Shift, problem: LinearRegression) -> Curvatures:
+    """Least and largest curvature over a period, or over draws from the stationary law of other shifts."""
+    means = visited_means(shift)
+    return curvatures_at(means * np.sqrt(problem.dim / means.shape[1]), problem, float(np.asarray(shift.spread)))
+
+
+def curvatures_at(means: np.ndarray, problem: LinearRegression, spread: float) -> Curvatures:
+    """Least and largest eigenvalue of E[B] at means (means, dim), of inputs whose variance is larger by `spread`."""
+    law = problem.law
+    lengths = np.linalg.norm(means, axis=1)
+    variance = float(law.input_variance) + spread
+    along = variance + lengths**2
+    upper, lower = along, np.full_like(along, variance if problem.dim > 1 else along.min())
+    if law.bias:
+        upper = (along + 1) / 2 + np.sqrt(((along - 1) / 2) ** 2 + lengths**2)
+        lower = np.minimum(variance / upper, lower)
+    return Curvatures(float(law.factor) * float(lower.min()), float(law.factor) * float(upper.max()))
+
+
+def visited_means(shift: Shift) -> np.ndarray:
+    """Means that the shift visits, (means, dim); one entry for all inputs of a shift that moves them alike."""
+    dtype = jnp.result_type(float)
+    if shift.profile is not None:
+        stands = shift.period is not None and bool(jnp.isinf(shift.period))
+        means = jax.vmap(shift.profile)(jnp.arange(NUM_PHASES, dtype=dtype) / NUM_PHASES) * (0 if stands else 1)
+    elif shift.stationary is not None:
+        state_key, *keys = jax.random.split(jax.random.key(0), NUM_PHASES + 1)
+        state, stationary = shift.init(state_key), shift.stationary
+        means = jax.vmap(lambda key: stationary(key, state))(jnp.stack(keys))
+    else:
+        raise ValueError(
+            "the shift has neither a period nor a stationary law, so nothing tells how far its mean goes; give the "
+            "Shift a stationary(key, state) -> mean"
+        )
+    return np.asarray(means, float)
+
+
+def lowest_frequency(curvatures: Curvatures, eta: float) -> float:
+    """Below it lie only tongues of an order above `ORDERS`, even those of the slowest mode."""
+    return float(np.clip(np.sqrt(eta * curvatures.low) / (np.pi * ORDERS), 2 * SLOWEST, 0.05))
+
+
+def slow_frequencies(lowest: float) -> np.ndarray:
+    """Some frequencies below the lowest that is searched for tongues, two an octave."""
+    return np.geomspace(SLOWEST, lowest, 2 + int(2 * np.log2(lowest / SLOWEST)))[:-1]
+
+
+def frequencies_to_search(curvatures: Curvatures, *, mu: float, eta: float, lowest: float, most: int) -> np.ndarray:
+    """Frequencies in [lowest, 0.5], two in each width of a tongue, and some between the tongues.
+
+    Where these are more than `most`, tongues of high order are left out. There the damping is weak beside the natural
+    frequency, and each order is weaker than the one before by their ratio.
+    """
+    for orders in (ORDERS, ORDERS // 2, 2, 1):
+        f = _frequencies(curvatures, mu, eta, lowest, orders)
+        if len(f) <= most:
+            break
+    return f
+
+
+def _frequencies(curvatures: Curvatures, mu: float, eta: float, lowest: float, orders: int) -> np.ndarray:
+    f = np.geomspace(lowest, 0.5, MESH)
+    omega_low, omega_high = curvatures.turn(mu, eta)
+    damping = 1 - mu
+    wanted = np.maximum(BETWEEN / np.log(2) / f, 4 * BETWEEN)  # points per unit of frequency
+    for order in range(1, orders + 1):
+        whole = order * f
+        away = np.abs(whole - np.round(whole)) * np.pi  # what the nearest whole number of turns leaves of it
+        inside = (away >= omega_low - 2 * damping) & (away <= omega_high + 2 * damping)
+        wanted = np.maximum(wanted, np.where(inside, 4 * np.pi * order / damping, 0))
+    number = np.concatenate([[0.0], np.cumsum((wanted[1:] + wanted[:-1]) / 2 * np.diff(f))])
+    even = np.interp(np.linspace(0, number[-1], int(np.ceil(number[-1])) + 1), number, f)
+    return np.unique(_simple(even, 0.25 * np.gradient(even)))
+
+
+def _simple(f: np.ndarray, slack: np.ndarray) -> np.ndarray:
+    """Fractions p / N near f, of the least p that is near enough: their exact products have N steps."""
+    p = np.arange(1, MOST_TURNS + 1)[:, None]
+    fractions = p / np.maximum(np.round(p / f), 2 * p)
+    near = np.abs(fractions - f) <= slack
+    return np.where(near.any(axis=0), fractions[near.argmax(axis=0), np.arange(len(f))], f)
+
+
+def num_steps(f: np.ndarray) -> np.ndarray:
+    """Steps of the product over whole turns that a rate takes at frequency f, as `products.turns` has them."""
+    p = np.arange(1, MOST_TURNS + 1)[:, None]
+    steps = p / np.maximum(f, 1 / LONGEST)
+    error = np.where(steps <= LONGEST, np.maximum(np.abs(steps - np.round(steps)) / steps, TOLERANCE), np.inf)
+    return np.where(f > 0, np.round(steps)[error.argmin(axis=0), np.arange(len(f))], 1)

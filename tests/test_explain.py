@@ -1,0 +1,157 @@
+"""Verdicts: their order on made-up rates, and on settings whose cause is known by construction."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import resonance_jax as rj
+from resonance_jax.theory.explain import Explanation, Rates, _largest_steps, _staged, _verdict
+from resonance_jax.theory.frozen import farthest_mean, frozen_growth
+from resonance_jax.theory.resonances import curvatures_at, curvatures_of, visited_means
+from tests import reference
+
+regression, explain, shifts = rj.problems.linear_regression, rj.theory.explain, rj.shifts
+KEY = jax.random.key(3)
+
+UP, DOWN, FAST, CLOSE = (Rates(-0.01, 0.02, rate, 1e-4) for rate in (0.01, -0.01, 0.03, 1e-4))
+CALM = DOWN._replace(mean_square=-0.01)
+LARGE = UP._replace(mean=0.01)
+
+
+@pytest.mark.parametrize(
+    ("under", "held", "without", "verdict", "words"),
+    [
+        (CALM, DOWN, DOWN, "stable", "typical runs converge, and so does their mean square."),
+        (CALM, DOWN, UP, "stable", "Without the shift they would diverge."),
+        (CALM, LARGE, LARGE, "stable", "typical runs converge"),
+        (DOWN, DOWN, DOWN, "mean-square only", "rare ones grow so much"),
+        (UP, LARGE, LARGE, "step too large", "even if they do not drift. Take a step size below 0.2"),
+        (DOWN, DOWN, LARGE, "step too large", "Take a step size below 0.2"),
+        (UP, LARGE, DOWN, "frozen instability", "at the far end of the drift: held there, .* step size below 0.1"),
+        (UP, DOWN, DOWN, "resonance", "converge where nothing moves. Take a smaller momentum"),
+        (UP, UP, UP, "noise", "^sampling noise alone makes runs diverge; the motion does not .* more samples"),
+        (UP, UP, DOWN, "noise", "^with the mean held at its far end, sampling noise alone"),
+        (FAST, UP, UP, "both", "at least twice as fast."),
+        (FAST, UP, DOWN, "both", "with the mean held at its far end, .* at least twice as fast."),
+        (CLOSE, DOWN, DOWN, "undecided", "within two standard errors of 0; .* Treat it as unsafe"),
+        (UP, CLOSE, DOWN, "undecided", "whether they would if nothing moved"),
+    ],
+)
+def test_order_of_the_verdicts(under, held, without, verdict, words):
+    import re
+
+    found, sentence, remedy = _verdict(under, held, without, (0.2, 0.1))
+    assert found == verdict
+    assert re.search(words, f"{sentence} {remedy}")
+    assert bool(remedy) == (verdict != "stable")
+
+
+def test_explanation_is_a_table_and_a_sentence():
+    under = UP._replace(mean_square_error=0.002)
+    lines = str(Explanation(under, DOWN, *_verdict(under, DOWN, DOWN, (0.2, 0.1)), DOWN)).splitlines()
+    assert [line[:18].strip() for line in lines[:4]] == ["growth per step", "mean", "mean square", "almost sure"]
+    assert "+0.01000 +- 0.00010" in lines[3]
+    assert "+0.02000 +- 0.00200" in lines[2]
+    assert "+-" not in lines[1]
+    assert lines[4] == "Numbers with +- are estimates and their standard errors, the others are exact."
+    assert lines[5].startswith("resonance: typical runs diverge")
+    assert lines[6].startswith("Take a smaller momentum")
+    assert max(map(len, lines[:5])) <= 80
+
+
+def test_a_run_that_is_held_sees_one_mean():
+    """Nothing moves, and the variance of the iid baseline of a switching mean is in the inputs."""
+    shift, k = shifts.switching(3, dim=2, variance=0.4), jnp.arange(4, dtype=jnp.int32)
+    at = jnp.array([0.5, -1.0])
+    held = _staged(shift, jnp.float32(0), at, jnp.float32(0.4))
+    assert np.array_equal(held.means(KEY, k, ())[0], np.broadcast_to(at, (4, 2)))
+    assert float(held.spread) == pytest.approx(0.4)
+    moving = _staged(shift, jnp.float32(1), jnp.zeros(2), jnp.float32(0))
+    assert np.array_equal(moving.means(KEY, k, ())[0], shift.means(KEY, k, ())[0])
+
+
+# What stands still, in closed form
+
+
+def test_frozen_growth_is_that_of_one_step(x64):
+    """Of the expected step, and of its Kronecker square, in NumPy by quadrature."""
+    for bias, mean in ((True, [0.7]), (False, [0.7]), (True, [0.6, -0.8])):
+        problem = regression(dim=len(mean), samples=1, input_variance=0.5, bias=bias)
+        shift = shifts.sinusoid(0.1, amplitude=mean)
+        at = jnp.asarray(mean)
+        frozen = jax.jit(lambda mu, eta, s=shift, p=problem, at=at: frozen_growth(s, p, at, mu=mu, eta=eta))
+        for mu, eta in ((0.9, 0.05), (0.3, 0.9)):
+            square, first = reference.expected_kronecker(mean, mu=mu, eta=eta, samples=1, variance=0.5, bias=bias)
+            expected = reference.log_radius(first), reference.log_radius(square) / 2
+            found = frozen(jnp.asarray(mu), jnp.asarray(eta))
+            assert [float(rate) for rate in found] == pytest.approx(expected, abs=1e-9), (bias, mean, mu, eta)
+
+
+def test_largest_steps_are_where_the_frozen_mean_begins_to_grow(x64):
+    problem = regression(dim=2, samples=3, input_variance=0.5, reduction="sum")
+    shift, mu = shifts.sinusoid(0.1, amplitude=2.0), 0.4
+    far = farthest_mean(shift)
+    assert abs(far) == pytest.approx([2.0])
+    for eta, mean in zip(_largest_steps(shift, problem, far, mu), (0 * far, far), strict=True):
+        below, above = (
+            float(frozen_growth(shift, problem, jnp.asarray(mean), mu=jnp.asarray(mu), eta=jnp.asarray(eta * by))[0])
+            for by in (0.999, 1.001)
+        )
+        assert below < 0 < above
+
+
+def test_visited_means_and_curvatures():
+    assert not visited_means(shifts.sinusoid(0.0)).any()  # f = 0 stands still
+    assert np.abs(visited_means(shifts.square_wave(7, dim=3, norm=0.5))).max() == pytest.approx(0.5)
+    drawn = visited_means(shifts.switching(5, dim=1, variance=4.0))
+    assert np.std(drawn) == pytest.approx(2.0, abs=0.8)  # 64 draws
+    for dim, amplitude in ((1, [1.3]), (3, [0.3, -0.4, 1.2])):
+        problem = regression(dim=dim, samples=1, input_variance=0.3)
+        B = rj.theory.gradient_matrix(shifts.sinusoid(0.1, amplitude=amplitude), input_variance=0.3)(jnp.float32(0.25))
+        b = np.linalg.eigvalsh(np.asarray(B, float))
+        found = curvatures_at(np.array([amplitude]), problem, 0.0)
+        assert tuple(found) == pytest.approx((b[0], b[-1]), rel=1e-5)
+        assert curvatures_of(shifts.sinusoid(0.1, amplitude=amplitude), problem).high == pytest.approx(b[-1], rel=1e-5)
+    with pytest.raises(ValueError, match=r"neither a period nor a stationary law.*give the Shift a stationary"):
+        visited_means(shifts.ar2(0.1)._replace(stationary=None))
+
+
+# Causes that are known by construction: a setting of each verdict far from the step size of the paper. 30 of them were
+# tried when this was written; `python -m tests.verdicts` runs them all.
+
+
+def test_a_step_that_is_too_large_is_not_called_noise():
+    found = explain(shifts.sinusoid(1 / 22), regression(dim=1, samples=2000), mu=0, eta=1.2, num_steps=1000)
+    assert found.verdict == "step too large"
+    assert found.baseline.mean == pytest.approx(np.log(1.4), abs=1e-4)
+    assert "below 1." in found.remedy
+
+
+def test_inputs_that_are_too_large_at_the_far_end_are_not_called_resonance():
+    found = explain(shifts.sinusoid(1 / 2000, amplitude=12.0), regression(dim=1, samples=20), 0, 0.01, num_steps=2000)
+    assert found.verdict == "frozen instability"
+    assert found.baseline.shrinks
+    assert found.held.mean > 0
+
+
+def test_almost_sure_is_not_above_the_mean_square_of_ar2():
+    """Both along the means of the same runs: they differ by less than the runs among each other."""
+    found = explain(shifts.ar2(1 / 22), regression(dim=1, samples=5), 0.99, 0.01, num_steps=4000).shift
+    assert found.almost_sure < found.mean_square + 2 * found.standard_error
+    assert 0 < found.mean_square_error < 0.01
+    assert 0 < found.mean_error < 0.01
+
+
+def test_bad_input():
+    shift, problem = shifts.resting(), regression(dim=1, samples=1)
+    for (mu, eta), message in {
+        (1.5, 0.01): r"mu must lie in \[0, 1\], got 1.5",
+        (0.9, -1.0): r"eta must lie in \(0, inf\), got -1.0; give a positive step size",
+        (float("nan"), 0.01): r"mu must lie in \[0, 1\], got nan",
+        (0.9, float("nan")): r"eta must lie in \(0, inf\), got nan",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            explain(shift, problem, mu, eta)
+    with pytest.raises(ValueError, match=r"explain needs plain numbers, got a traced eta; sweep mean_growth"):
+        jax.jit(lambda eta: explain(shift, problem, 0.9, eta).shift.mean)(0.1)
