@@ -65,10 +65,10 @@ def chart(
         rj.plotting.zero_lines({"no growth": found}, ax=ax)
         ax.figure.savefig(out, dpi=150)
     say(f"{out}: {float((found > 0).mean()):.1%} of {found.size} cells grow")
-    outside = safe.margin > 0 and not (
-        frequencies.min() <= safe.frequency <= frequencies.max() and momenta.max() > safe.mu
-    )
-    say(f"{safe}{' That is outside this chart.' if outside else ''}")
+    inside = frequencies.min() <= safe.frequency <= frequencies.max() and momenta.max() > safe.mu
+    if safe.margin > 0 and not inside:
+        say("Growth begins outside this chart.")
+    say(str(safe))
 
 
 def _momenta(safe: SafeMomentum) -> np.ndarray:

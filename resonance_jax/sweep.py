@@ -41,8 +41,8 @@ def sweep(
         Dataset with a variable for each entry of the dict, the axes as coordinates, and what was run in the attributes.
         A named tuple, as the `Estimate` of a rate, becomes one variable for each field: under the key "square" those
         are `square` and `square_standard_error`. A cell depends on its own coordinates only. A second call with other
-        values, as many of them, does not compile: the traced point is remembered, and with it the globals and attributes it read then. Define it anew, as running
-        its `def` again does, to have changes seen.
+        values, as many of them, does not compile: the traced point is remembered, and with it the globals and
+        attributes it read then. Define it anew, as running its `def` again does, to have changes seen.
 
     Raises:
         ValueError: axes that do not fit the point, or a point that does not return a dict of arrays; before anything is

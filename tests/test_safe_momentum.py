@@ -1,3 +1,5 @@
+import functools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -6,6 +8,14 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import resonance_jax as rj
+from resonance_jax.theory.resonances import Curvatures, frequencies_to_search
+from tests import reference
+
+
+def ar2_of(peak):
+    """A shift whose argument may be anything."""
+    return rj.shifts.ar2(peak)
+
 
 PROBLEM = rj.problems.linear_regression(dim=1, samples=5, input_variance=0.25, loss_factor=0.4, reduction="sum")
 
@@ -34,15 +44,15 @@ def test_first_frequency_and_its_momentum():
 
 
 def test_first_to_grow_is_not_the_fastest():
-    """f = 0.1 grows slowly from 0.5 on, f = 0.4 fast from 0.50005 on, in the same cell of the last scan."""
-    found = safe(lambda f, mu, eta: jnp.where(f < 0.2, 0.01 * (mu - 0.5), mu - 0.50005), frequencies=[0.4, 0.1])
-    assert found == (pytest.approx(0.5, abs=1e-4), 0.1)
+    """f = 0.1 grows slowly from 0.5 on, f = 0.4 fast from 0.5002 on, in the same step of the first scan."""
+    found = safe(lambda f, mu, eta: jnp.where(f < 0.2, 0.01 * (mu - 0.5), mu - 0.5002), frequencies=[0.4, 0.1])
+    assert found[:2] == (pytest.approx(0.5, abs=1e-4), 0.1)
 
 
 def test_growth_need_not_be_monotone():
     """Growth in (0.3, 0.5) and above 0.8: the first edge counts."""
     found = safe(lambda f, mu, eta: (mu - 0.3) * (mu - 0.5) * (mu - 0.8))
-    assert found == (pytest.approx(0.3, abs=1e-4), pytest.approx(0.1))
+    assert found[:2] == (pytest.approx(0.3, abs=1e-4), pytest.approx(0.1))
     later = safe(lambda f, mu, eta: (mu - 0.3) * (mu - 0.5) * (mu - 0.8), lowest=0.55)
     assert later.mu == pytest.approx(0.8, abs=1e-4)
 
@@ -52,7 +62,7 @@ def test_window_between_two_momenta_of_the_scan_is_missed():
         return (mu - 0.3011) * (0.3029 - mu)
 
     assert np.isnan(safe(window, coarse=10).frequency)
-    assert safe(window, coarse=1000).mu == pytest.approx(0.3011, abs=1e-4)
+    assert safe(window, coarse=4000).mu == pytest.approx(0.3011, abs=1e-4)
 
 
 def test_sgdm_on_a_quadratic():
@@ -66,11 +76,14 @@ def test_sgdm_on_a_quadratic():
     grows_at_lowest = safe(rate, eta=3.0)
     assert np.isnan(grows_at_lowest.mu)
     assert grows_at_lowest.frequency == 0.1
+    assert str(grows_at_lowest).startswith("No momentum is safe")
     assert np.isnan(safe(rate, eta=3.0, lowest=0.49).mu)
     for eta, lowest in ((3.0, 0.51), (1.9, 0.0)):
         found = safe(rate, eta=eta, lowest=lowest)
-        assert found.mu == pytest.approx(0.9999)
+        assert found.mu == pytest.approx(0.999)
         assert np.isnan(found.frequency)
+        assert np.isnan(found.margin)
+        assert str(found).startswith("Nothing grows.")
     assert safe(rate, eta=1.9, highest=0.7).mu == 0.7
 
 
@@ -119,12 +132,12 @@ def test_one_input_without_bias_is_the_damped_mathieu_equation():
     roots = {f: brentq(excess, 0.9, 0.9999, args=(f,), xtol=1e-7) for f in frequencies[1:] if excess(0.9999, f) > 0}
     first = min(roots, key=lambda f: roots[f])
     assert len(roots) > 1
-    mean = rj.theory.mean_growth
+    mean = functools.partial(rj.theory.mean_growth, discrete=False)
     found = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, problem, eta, frequencies=frequencies, rate=mean)
     assert roots[first] - 1e-4 <= found.mu <= roots[first] + 1e-5
     assert found.frequency == first
     standing = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, problem, eta, frequencies=[0.0], rate=mean)
-    assert standing.mu == pytest.approx(0.9999)  # nothing moves: damped at each momentum below 1
+    assert standing.mu == pytest.approx(0.999)  # nothing moves: damped at each momentum below 1
     assert np.isnan(standing.frequency)
 
 
@@ -132,10 +145,143 @@ def test_default_is_the_mean_square_of_a_shift():
     """Without a mean that moves, the mean-square threshold is where the rate of `resting` changes its sign."""
     problem = rj.problems.linear_regression(dim=1, samples=2, bias=False)
     found = rj.theory.largest_safe_momentum(rj.shifts.resting(), problem, 0.02)
-    rate = jax.jit(lambda mu: rj.theory.mean_square_growth(rj.shifts.resting(), problem, mu=mu, eta=0.02))
+    rate = jax.jit(lambda mu: rj.theory.mean_square_growth(rj.shifts.resting(), problem, mu=mu, eta=0.02).rate)
     root = brentq(lambda mu: float(rate(mu)), 0.5, 0.9999, xtol=1e-6)
     assert root - 1e-4 <= found.mu <= root + 1e-5
     assert found.frequency == 0
+
+
+# Frequencies that follow from the setting
+
+
+def lorentz(centre, width, tip):
+    """A tongue that is `width` times the damping wide in f, and grows above mu = tip."""
+
+    def rate(shift, problem, *, mu, eta):
+        f = jnp.where(jnp.isfinite(shift.period), 1 / shift.period, 0)
+        return (1 - tip) / (1 + ((f - centre) / (width * (1 - tip))) ** 2) - (1 - mu)
+
+    return rate
+
+
+@pytest.mark.parametrize("shift", [rj.shifts.sinusoid, lambda T: rj.shifts.square_wave(T, dim=1, norm=0.5)])
+@pytest.mark.parametrize(("eta", "tip"), [(1e-4, 0.994), (0.01, 0.97), (0.3, 0.75)])
+def test_a_tongue_is_found_where_theory_expects_it(shift, eta, tip):
+    """At the natural frequency sqrt(2 eta) / pi, at a half of it, and at the mirror image of that below 0.5."""
+    problem = rj.problems.linear_regression(dim=1, samples=1)
+    omega = np.arccos((1 + tip - 2 * eta) / (2 * np.sqrt(tip)))
+    for centre, order in ((omega / np.pi, 1), (omega / (2 * np.pi), 2), (0.5 - omega / (2 * np.pi), 2)):
+        rate = lorentz(centre, 1 / (2 * np.pi * order), tip)
+        found = rj.theory.largest_safe_momentum(shift, problem, eta, rate=rate)
+        assert tip - 1.1e-4 <= found.mu <= tip + 1e-5, (centre, found)
+        assert found.frequency == pytest.approx(centre, abs=0.2 * (1 - tip) / order)
+        assert found.margin <= 1e-4
+        assert found.searched == (2.0**-13, 0.5)
+
+
+def test_frequencies_to_search_lie_in_every_tongue(x64):
+    """Two in each width (1 - mu) / (2 pi n) around n f = omega / pi, n up to 8, whole turns away or not."""
+    rng = np.random.default_rng(0)
+    for eta, mu in ((1e-3, 0.97), (0.05, 0.9), (0.3, 0.8)):
+        b = Curvatures(1.0, 4.0)
+        f = frequencies_to_search(b, mu=mu, eta=eta, lowest=1e-3, most=10**6)
+        assert (f[0], f[-1]) == (pytest.approx(1e-3, rel=0.2), 0.5)
+        low, high = b.turn(mu, eta)
+        for _ in range(200):
+            n, whole, omega = rng.integers(1, 9), rng.integers(0, 5), rng.uniform(low, high)
+            for centre in ((whole + omega / np.pi) / n, (whole - omega / np.pi) / n):
+                if 1e-3 < centre < 0.5:
+                    assert np.abs(f - centre).min() < 0.5 * (1 - mu) / (2 * np.pi * n)
+        fewer = frequencies_to_search(b, mu=mu, eta=eta, lowest=1e-3, most=100)
+        assert len(fewer) < len(f)
+
+
+def test_natural_frequencies_are_those_of_the_one_step_matrix():
+    for mu, eta in ((0.9, 0.05), (0.99, 1e-3), (0.3, 2.0), (0.5, 3.5)):
+        found = Curvatures(0.5, 1.0).turn(mu, eta)
+        for omega, b in zip(found, (0.5, 1.0), strict=True):
+            eigenvalues = np.linalg.eigvals(reference.one_step_matrix(np.array([[b]]), mu, eta))
+            assert omega == pytest.approx(np.abs(np.angle(eigenvalues)).max(), abs=1e-6)
+
+
+def test_a_tongue_far_from_the_paper():
+    """The tip at eta = 0.1, where tongues lie at three times the paper's frequencies, against a dense scan in NumPy."""
+    safe = rj.theory.largest_safe_momentum(
+        rj.shifts.sinusoid, rj.problems.linear_regression(dim=1, samples=20), 0.1, rate=rj.theory.mean_growth
+    )
+
+    def grows(mu):
+        return max(reference.log_radius(product(p, N, mu)) / N for p, N in fractions) > 0
+
+    def product(p, N, mu):
+        matrix = np.eye(4)
+        for k in range(N):
+            B = reference.gradient_matrix(0.5 * np.sin(2 * np.pi * p * k / N))
+            matrix = reference.one_step_matrix(B, mu, 0.1) @ matrix
+        return matrix
+
+    fractions = [(p, N) for N in range(5, 80) for p in range(1, N) if 0.148 < p / N < 0.153 and np.gcd(p, N) == 1]
+    assert len(fractions) > 8
+    assert not grows(safe.mu)
+    assert grows(safe.mu + safe.margin + 5e-4)  # the fractions lie within 5e-4 of every frequency
+    assert 0.148 < safe.frequency < 0.153
+
+
+def test_intervals_of_a_switching_mean_and_their_edge():
+    def early(shift, problem, *, mu, eta):  # T = 7 grows from 0.6 on, all others later
+        return mu - 0.6 - 0.1 * jnp.abs(shift.redrawn.interval - 7)
+
+    def late(shift, problem, *, mu, eta):  # the longer, the earlier
+        return mu - 0.9 + 0.001 * shift.redrawn.interval
+
+    def switching(T):
+        return rj.shifts.switching(T, dim=1, variance=0.4)
+
+    found = rj.theory.largest_safe_momentum(switching, PROBLEM, 0.01, rate=early)
+    assert (found.mu, found.frequency) == (pytest.approx(0.6, abs=1e-4), 7)
+    assert found.searched == (1, 63)
+    unknown = rj.theory.largest_safe_momentum(switching, PROBLEM, 0.01, rate=late)
+    assert np.isnan(unknown.mu)
+    assert "Cannot tell" in str(unknown)
+
+
+def test_slow_drifts():
+    """Growth that lasts to the slowest drift is known if it has come to its limit, and not if it still rises."""
+
+    def below(f, mu):
+        return jnp.where(jnp.isfinite(f) & (f > 0), jnp.where(f < 1e-3, mu - 0.8, mu - 0.95), -1.0)
+
+    def rises(f, mu):
+        return jnp.where(f > 0, mu - 0.9 - 0.01 * jnp.log(jnp.maximum(f, 1e-9) / 0.5), -1.0)
+
+    for of_f, known in ((below, True), (rises, False)):
+        found = safe(lambda f, mu, eta, of_f=of_f: of_f(f, mu), frequencies=None)
+        if known:
+            assert found.mu == pytest.approx(0.8, abs=2e-4)
+            assert found.frequency < 1e-3
+        else:
+            assert np.isnan(found.mu)
+            assert "the slowest drift that was searched grows first" in str(found)
+
+
+def test_estimates_count_as_growing_up_to_three_standard_errors():
+    def rate(shift, problem, *, mu, eta):
+        return rj.theory.Estimate(mu - 0.8, jnp.full_like(mu, 0.01))
+
+    found = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, PROBLEM, 0.01, frequencies=[0.1], rate=rate)
+    assert found.mu == pytest.approx(0.77, abs=1e-4)
+
+
+def test_a_shift_without_a_period_reports_no_frequency():
+    def rate(shift, problem, *, mu, eta):
+        return mu - 0.7
+
+    alone = rj.theory.largest_safe_momentum(rj.shifts.ar2(0.04), PROBLEM, 0.01, rate=rate)
+    assert alone.mu == pytest.approx(0.7, abs=1e-4)
+    assert np.isnan(alone.frequency)
+    assert "this shift" in str(alone)
+    family = rj.theory.largest_safe_momentum(rj.shifts.ar2, PROBLEM, 0.01, rate=rate)
+    assert family.mu == pytest.approx(0.7, abs=1e-4)
 
 
 # Bad input
@@ -150,15 +296,18 @@ def test_bad_input():
     fails(r"frequencies must be a list of finite numbers, got \[\]; give at least one", frequencies=[])
     fails(r"frequencies must be a list of finite numbers, got 0.1; give at least one", frequencies=0.1)
     fails(r"f must lie in \[0, 0.5\], got 0.7; give a frequency in turns per step", frequencies=[0.1, 0.7])
+    fails(r"cannot tell which frequencies to search.*name the argument f or T", shift=ar2_of, frequencies=None)
     fails(r"eta must lie in \(0, inf\), got 0.0; give a positive step size", eta=0.0)
     fails(r"lowest must lie in \[0, 1\], got -0.1; momentum is", lowest=-0.1)
     fails(r"highest must lie in \(0.5, 1\], got 0.4; it is the end of the scan", lowest=0.5, highest=0.4)
     fails(r"tolerance must lie in \[9.53674e-07, 0.5\], got 1e-09; it is a distance in mu, in float32", tolerance=1e-9)
-    fails(r"coarse must be a whole number of at least 1, got 0; it counts the cells of a scan", coarse=0)
+    fails(r"coarse must be a whole number of at least 1, got 0; it counts the momenta of the first", coarse=0)
     fails(r"chunk must be a whole number of at least 1, got 0; it counts the points", chunk=0)
     fails(
-        r"got NaN at 0.1 of frequencies and mu = 0.5.*; leave that value out",
+        r"got NaN at 0.1 of frequencies and mu = 0.5.*; list frequencies without it",
         rate=lambda f, mu, eta: jnp.where(mu > 0.5, jnp.nan, -1.0),
     )
+    with pytest.raises(ValueError, match=r"follow from the curvature of .*linear_regression, got Problem; list"):
+        rj.theory.largest_safe_momentum(rj.shifts.sinusoid, rj.problems.mlp_regression(), 0.01)
     with pytest.raises(ValueError, match=r"theory of noise is for rj.problems.linear_regression, got Problem; for"):
         rj.theory.largest_safe_momentum(rj.shifts.sinusoid, rj.problems.mlp_regression(), 0.01, frequencies=[0.1])

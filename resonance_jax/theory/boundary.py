@@ -37,9 +37,8 @@ def stability_boundary(
 
     Found are all pieces that separate points of the coarse grid, each followed wherever it leads within the ranges, and
     islands between its points that show on it as a peak or a dip. A region that leaves no trace on the coarse grid, as
-    a tongue thinner than a cell, is missed: take a finer one. A rate of 0 counts as no growth, and so does -inf; NaN has no sign, and the curve ends
-    there.
-    A rate that touches 0 from below has no boundary.
+    a tongue thinner than a cell, is missed: take a finer one. A rate of 0 counts as no growth, and so does -inf; NaN
+    has no sign, and the curve ends there. A rate that touches 0 from below has no boundary.
 
     Args:
         rate: traceable function of two named scalars, any growth rate of this package or your own; it grows where

@@ -52,7 +52,8 @@ def _climb(
 ) -> tuple[Known, np.ndarray]:
     """From each peak to the highest point around it, in steps that halve, until one is above 0."""
     ends = np.array(stride) * coarse
-    at, steps, found = peaks * stride, np.array(stride), [np.zeros((0, 2), np.int64)]
+    at, steps = peaks * stride, np.array(stride)
+    found: list[np.ndarray] = [np.zeros((0, 2), np.int64)]
     while len(at) and steps.max() > 1:
         steps = np.maximum(steps // 2, 1)
         around = np.clip(at[:, None, :] + AROUND * steps, 0, ends)  # (peaks, 9, 2)

@@ -32,9 +32,7 @@ class SafeMomentum(NamedTuple):
     """What `largest_safe_momentum` found; print it."""
 
     mu: float  # nothing that was searched grows from `lowest` up to here; NaN where no momentum can be called safe
-    frequency: (
-        float  # what grows first above mu, in turns per step, or as listed; NaN if nothing grows, or has no period
-    )
+    frequency: float  # what grows first above mu, in turns per step or as listed; NaN if nothing does, or has none
     margin: float  # growth begins at most this far above mu; NaN where it was not found
     searched: tuple[float, float]  # least and largest frequency, or as listed; NaN for a single shift
     sentence: str  # the same in words, with the reason where mu is NaN
@@ -138,24 +136,16 @@ def largest_safe_momentum(
             )
         return found
 
-    def search(at: Callable[[float], np.ndarray], top: float) -> Bracket:
-        return first_growth(
-            rates,
-            at,
-            lowest=lowest,
-            highest=top,
-            num_momenta=coarse,
-            tolerance=tolerance,
-            chunk=chunk,
-            climb=drifts.climb,
-        )
+    def search(at: Callable[[float], np.ndarray], top: float, climb: bool) -> Bracket:
+        ends: dict[str, Any] = dict(lowest=lowest, highest=top, num_momenta=coarse, tolerance=tolerance)
+        return first_growth(rates, at, **ends, chunk=chunk, climb=climb)
 
-    found = search(drifts.at, highest)
+    found = search(drifts.at, highest, drifts.climb)
     slow_edge = False
     if drifts.slow.size and found.lower > lowest:
         at_lower = rates(drifts.slow, np.full(len(drifts.slow), found.lower))
         if (at_lower > 0).any():
-            found = search(lambda mu: drifts.slow, found.lower)
+            found = search(lambda mu: drifts.slow, found.lower, False)
             at_upper = rates(drifts.slow[:2], np.full(2, found.upper))
             # A rate that has come to its limit for slow drifts is known, however slow they are.
             slow_edge = found.frequency == drifts.slow[0] and at_upper[0] - at_upper[1] > tolerance / 2
