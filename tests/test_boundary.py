@@ -57,6 +57,13 @@ def test_circle():
     assert edge.attrs["evaluations"] < 0.02 * (4 * 3.6) / np.prod(edge.attrs["cell"])
 
 
+def test_tolerance_follows_the_ranges():
+    """A circle a million times smaller, by default: cells of a 500th of each range, as wide as the lattice has them."""
+    edge = boundary(lambda x, y: x**2 + y**2 - 1e-12, x=(-2e-6, 2e-6), y=(-1.9e-6, 1.7e-6), coarse=16)
+    assert [side * 1e6 for side in edge.attrs["cell"]] == pytest.approx([4 / 512, 3.6 / 512])
+    assert np.abs(np.hypot(*pieces(edge)[0].T) * 1e6 - 1).max() < 2e-5
+
+
 def test_every_point_is_evaluated_once():
     seen = []
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import resonance_jax as rj
-from resonance_jax.theory.explain import Explanation, Rates, _largest_steps, _staged, _verdict
+from resonance_jax.theory.explain import Explanation, Rates, _enough_steps, _largest_steps, _staged, _verdict
 from resonance_jax.theory.frozen import farthest_mean, frozen_growth
 from resonance_jax.theory.resonances import curvatures_at, curvatures_of, visited_means
 from tests import reference
@@ -141,6 +141,18 @@ def test_almost_sure_is_not_above_the_mean_square_of_ar2():
     assert found.almost_sure < found.mean_square + 2 * found.standard_error
     assert 0 < found.mean_square_error < 0.01
     assert 0 < found.mean_error < 0.01
+
+
+def test_runs_have_whole_periods_in_each_tenth():
+    for T, expected in ((22, 10_120), (3000.25, 30_000), (0.0, 10_000)):
+        shift = shifts.square_wave(T, dim=1)
+        assert abs(_enough_steps(shift) - expected) <= 10
+        if T:
+            turns = _enough_steps(shift) / 10 / T
+            assert abs(turns - round(turns)) * T <= 0.51
+    assert _enough_steps(shifts.ar2(0.1)) == 10_000
+    with pytest.raises(ValueError, match=r"a period of 1e\+06 steps is longer than the 100000 .* or give num_steps"):
+        explain(shifts.sinusoid(1e-6), regression(dim=1, samples=1), 0.9, 0.01)
 
 
 def test_bad_input():

@@ -27,7 +27,7 @@ NEIGHBOURS = ((0, -1), (1, 0), (0, 1), (-1, 0))  # of a cell, across its edges i
 def stability_boundary(
     rate: Rate,
     *,
-    tolerance: float | Mapping[str, float] = 1e-4,
+    tolerance: float | Mapping[str, float] | None = None,
     coarse: int = 64,
     chunk: int = 1024,
     max_evaluations: int = 200_000,
@@ -43,8 +43,8 @@ def stability_boundary(
     Args:
         rate: traceable function of two named scalars, any growth rate of this package or your own; it grows where
             positive. Points are evaluated in order of the first range: give first what makes a rate costly, as f.
-        tolerance: largest side of the cells in which the curve is found, one number or one for each name. The points
-            are interpolated within: where the rate is smooth they are far closer.
+        tolerance: largest side of the cells in which the curve is found, one number or one for each name; None takes
+            a 500th of each range. The points are interpolated within: where the rate is smooth they are far closer.
         coarse: cells of the first grid along each range. A region in which one of these cells fits is found. Tongues of
             SGDm at damping 1 - mu are about (1 - mu) / (2 pi n) wide in f.
         chunk: points that are evaluated together, as one compiled program.
@@ -226,6 +226,8 @@ def _check_ranges(ranges: Mapping[str, Any]) -> tuple[str, str]:
 
 def _check_tolerance(tolerance: Any, ranges: Mapping[str, tuple[float, float]]) -> dict[str, float]:
     """The tolerance of each range."""
+    if tolerance is None:
+        tolerance = {name: _width(ends) / 500 for name, ends in ranges.items()}
     by_name: dict[str, Any] = dict(tolerance) if isinstance(tolerance, Mapping) else dict.fromkeys(ranges, tolerance)
     if set(by_name) != set(ranges):
         raise ValueError(

@@ -21,6 +21,7 @@ from resonance_jax.theory.resonances import curvatures_at
 NUM_RUNS = 32  # whose spread gives the standard error of the almost-sure rate
 MARKEDLY = 2.0  # the motion adds to the noise where it makes runs grow at least so many times as fast
 SURE = 2.0  # standard errors
+LEAST_STEPS, MOST_STEPS = 10_000, 1_000_000  # of a run whose length is not given
 
 
 class Rates(NamedTuple):
@@ -78,7 +79,7 @@ def explain(
     eta: float,
     *,
     key: Array | None = None,
-    num_steps: int = 10_000,
+    num_steps: int | None = None,
 ) -> Explanation:
     """Whether runs grow under a shift, what is to blame, and what to do.
 
@@ -102,7 +103,8 @@ def explain(
         mu: momentum, a plain number in [0, 1].
         eta: step size, a plain number > 0.
         key: of the runs; None takes a fixed one.
-        num_steps: of each run, a multiple of 10; the first tenth is left out.
+        num_steps: of each run, a multiple of 10; the first tenth is left out. None takes at least 10,000, and whole
+            periods in each tenth.
 
     Returns:
         An `Explanation`. The mean's rate is the discrete one. Along simulated paths, as of AR(2), the mean and the mean
@@ -124,10 +126,24 @@ def explain(
         )
     optimizer(mu, eta)
     key = jax.random.key(0) if key is None else key
+    num_steps = _enough_steps(shift) if num_steps is None else num_steps
     far = farthest_mean(shift)
     under, held, without = _rates(shift, problem, far, mu, eta, key, num_steps)
     largest_steps = _largest_steps(shift, problem, far, mu)
     return Explanation(under, without, *_verdict(under, held, without, largest_steps), held)
+
+
+def _enough_steps(shift: Shift) -> int:
+    """Whole periods in each tenth of a run: a part of one would count the fast or the slow half of the drift twice."""
+    tenth, period = LEAST_STEPS / 10, np.inf if shift.period is None else float(shift.period)
+    if np.isinf(period):
+        return LEAST_STEPS
+    if period > MOST_STEPS / 10:
+        raise ValueError(
+            f"a period of {period:g} steps is longer than the {MOST_STEPS / 10:g} that runs are made for; ask for a "
+            "faster drift, for the mean held still, or give num_steps"
+        )
+    return 10 * round(np.ceil(tenth / period) * period)
 
 
 def _rates(
