@@ -1,10 +1,10 @@
 """A stability chart of the theory, over a range that shows where growth begins."""
 
+import functools
 import sys
 from pathlib import Path
 from typing import Any
 
-import jax
 import matplotlib
 import numpy as np
 
@@ -17,6 +17,11 @@ from resonance_jax.theory.resonances import curvatures_of
 matplotlib.use("Agg")  # no window on a cluster
 
 POINTS = 100  # along an axis whose values are not given
+RATES = {
+    "mean": rj.theory.mean_growth,
+    "mean-square": rj.theory.mean_square_growth,
+    "almost-sure": functools.partial(rj.theory.almost_sure_growth, num_steps=20_000),
+}
 NAMES = {"mean": "the mean", "mean-square": "the mean square", "almost-sure": "a typical run"}
 
 
@@ -37,11 +42,7 @@ def chart(
     def shift(f: Any) -> rj.shifts.Shift:
         return rj.shifts.sinusoid(f, amplitude=amplitude)
 
-    def almost_sure(shift: Any, problem: Any, *, mu: Any, eta: Any) -> rj.theory.Estimate:
-        return rj.theory.almost_sure_growth(shift, problem, mu=mu, eta=eta, key=jax.random.key(0))
-
-    rates = {"mean": rj.theory.mean_growth, "mean-square": rj.theory.mean_square_growth, "almost-sure": almost_sure}
-    rate = rates[notion]
+    rate = RATES[notion]
 
     def point(f: Any, mu: Any) -> dict[str, Any]:
         return {"growth_rate": rate(shift(f), problem, mu=mu, eta=eta).rate}

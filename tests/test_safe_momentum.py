@@ -270,6 +270,16 @@ def test_estimates_count_as_growing_up_to_three_standard_errors():
 
     found = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, PROBLEM, 0.01, frequencies=[0.1], rate=rate)
     assert found.mu == pytest.approx(0.77, abs=1e-4)
+    assert found.mu + found.margin == pytest.approx(0.83, abs=1e-4)  # certain growth
+    low = rj.theory.largest_safe_momentum(rj.shifts.sinusoid, PROBLEM, 0.01, frequencies=[0.1], rate=rate, lowest=0.78)
+    assert np.isnan(low.mu)
+    assert str(low).startswith("Cannot tell: at the lowest momentum, 0.78, growth")
+    high = rj.theory.largest_safe_momentum(
+        rj.shifts.sinusoid, PROBLEM, 0.01, frequencies=[0.1], rate=rate, highest=0.82
+    )
+    assert high.mu == pytest.approx(0.77, abs=1e-4)
+    assert np.isnan(high.margin)
+    assert "how far above, the estimates do not tell" in str(high)
 
 
 def test_a_shift_without_a_period_reports_no_frequency():

@@ -18,7 +18,7 @@ def settings(rng):
 
     for mu in (0.0, 0.3, 0.6, 0.9, 0.99):  # eta b is 1.2 times the limit 2 (1 + mu) of iid inputs
         eta = step(1e-4, 1.0)
-        problem = regression(dim=1, samples=500, input_variance=1.2 * (1 + mu) / eta)
+        problem = regression(dim=1, samples=100, input_variance=1.2 * (1 + mu) / eta)
         yield "step too large", sinusoid(step(0.01, 0.4), amplitude=0.01), problem, mu, eta
     for mu in (0.0, 0.2, 0.4, 0.6):  # eta b is five times the limit at the far end, a tenth of it for iid inputs
         eta = step(1e-4, 0.1)
@@ -36,7 +36,7 @@ def settings(rng):
         yield "noise", sinusoid(step(0.01, 0.4), amplitude=0.01), regression(dim=1, samples=1), 1 - eta / 4, eta
     for _ in range(5):  # many samples; in the first tongue, whose tip is at a damping of 0.345 sqrt(eta)
         eta = step(1e-4, 0.05)
-        yield "resonance", sinusoid(0.463 * eta**0.5), regression(dim=1, samples=500), 1 - 0.15 * eta**0.5, eta
+        yield "resonance", sinusoid(0.463 * eta**0.5), regression(dim=1, samples=100), 1 - 0.15 * eta**0.5, eta
     for _ in range(3):  # the same with one sample, and a damping at which noise alone suffices
         eta = step(0.005, 0.05)
         yield "both", sinusoid(0.463 * eta**0.5), regression(dim=1, samples=1), 1 - min(0.1 * eta**0.5, eta), eta

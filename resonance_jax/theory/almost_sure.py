@@ -22,7 +22,7 @@ def almost_sure_growth(
     *,
     mu: ArrayLike,
     eta: ArrayLike,
-    key: Array,
+    key: Array | None = None,
     num_steps: int = 10_000,
     num_batches: int = 10,
 ) -> Estimate:
@@ -35,8 +35,9 @@ def almost_sure_growth(
 
     Args:
         shift, problem, mu, eta: as `mean_growth`.
-        key: of the run.
-        num_steps: of the run, a multiple of `num_batches`.
+        key: of the run; None takes a fixed one.
+        num_steps: of the run, a multiple of `num_batches`. A periodic shift wants whole periods in each batch: a part
+            of one counts the fast or the slow half of the drift twice, and shows in the error.
         num_batches: equal parts of the run. The first is left out. The standard error is that of the mean over the
             others: right where a part is longer than the memory of the shift, and too small where it is not. AR(2) at
             its defaults remembers up to 4000 steps; several keys tell more there.
@@ -46,11 +47,12 @@ def almost_sure_growth(
 
     >>> import resonance_jax as rj
     >>> problem = rj.problems.linear_regression(dim=1, samples=1)
-    >>> found = almost_sure_growth(rj.shifts.resting(), problem, mu=0.9, eta=0.01, key=jax.random.key(0))
+    >>> found = almost_sure_growth(rj.shifts.resting(), problem, mu=0.9, eta=0.01)
     >>> bool(found.rate + 5 * found.standard_error < 0)
     True
     """
     mu, eta = optimizer(mu, eta)
+    key = jax.random.key(0) if key is None else key
     blocks.check_run(key, shift, problem.dim, num_steps, 1)
     if not isinstance(num_batches, int) or num_batches < 3 or num_steps % num_batches:
         raise ValueError(

@@ -1,6 +1,6 @@
 """The largest momentum that no drift of a kind drives to growth."""
 
-import inspect
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -8,23 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from resonance_jax import checks
-from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.batches import evaluate, program_of
+from resonance_jax.theory.drifts import Drifts, drifts_of
 from resonance_jax.theory.estimate import Estimate
 from resonance_jax.theory.first_growth import Bracket, first_growth
 from resonance_jax.theory.mean_square import mean_square_growth
-from resonance_jax.theory.resonances import (
-    curvatures_of,
-    frequencies_to_search,
-    lowest_frequency,
-    num_steps,
-    slow_frequencies,
-)
 
 HIGHEST = 0.999  # above it a run remembers thousands of steps, and tongues of every order crowd together
-LONGEST_INTERVAL = 63  # of a mean that is drawn anew: `nodes - 1` of the rates, their longest exact average
-MOST_FREQUENCIES = 4096  # for one momentum
+ARGUMENTS = ("frequency", "mu", "eta", "errors")  # of the rate below
 SURE = 3.0  # standard errors above its estimate that a rate may lie
 
 
@@ -33,7 +25,7 @@ class SafeMomentum(NamedTuple):
 
     mu: float  # nothing that was searched grows from `lowest` up to here; NaN where no momentum can be called safe
     frequency: float  # what grows first above mu, in turns per step or as listed; NaN if nothing does, or has none
-    margin: float  # growth begins at most this far above mu; NaN where it was not found
+    margin: float  # growth begins at most this far above mu; NaN where that is not known
     searched: tuple[float, float]  # least and largest frequency, or as listed; NaN for a single shift
     sentence: str  # the same in words, with the reason where mu is NaN
 
@@ -48,9 +40,10 @@ class _Growth(NamedTuple):
     problem: Any
     rate: Callable[..., Any]
 
-    def __call__(self, frequency: Any, mu: Any, eta: Any) -> Any:
+    def __call__(self, frequency: Any, mu: Any, eta: Any, errors: Any) -> Any:
+        """The rate, so many standard errors higher."""
         found = self.rate(self.shift(frequency), self.problem, mu=mu, eta=eta)
-        return found.rate + SURE * found.standard_error if isinstance(found, Estimate) else found
+        return found.rate + errors * found.standard_error if isinstance(found, Estimate) else found
 
     def __hash__(self) -> int:  # a problem holds arrays, which have none
         return hash(tuple(map(id, self)))
@@ -82,7 +75,9 @@ def largest_safe_momentum(
     sees, until something grows. Between tongues, and for slow drifts down to f = 2^-13, it looks at some frequencies.
     It may miss tongues of an order above 8, which are weaker than those it sees.
 
-    An estimated rate counts as growing unless it lies three standard errors below 0.
+    An estimated rate counts as growing unless it lies three standard errors below 0; it certainly grows, which bounds
+    the margin, once it lies three above. So the better the estimate, the less momentum is given away, as by
+    `functools.partial(rj.theory.almost_sure_growth, num_steps=100_000)`.
 
     Args:
         shift: function of the frequency, as `rj.shifts.sinusoid`, or of the period or interval in steps, as
@@ -118,16 +113,16 @@ def largest_safe_momentum(
     _check(shift, eta, tolerance, coarse, chunk)
     checks.between("lowest", lowest, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("highest", highest, lowest, 1, "it is the end of the scan, above lowest", open_low=True)
-    drifts = _drifts(shift, problem, eta, frequencies)
-    program = program_of(_Growth(drifts.shift, problem, rate), ("frequency", "mu", "eta"))
+    drifts = drifts_of(shift, problem, eta, frequencies)
+    program = program_of(_Growth(drifts.shift, problem, rate), ARGUMENTS)
     for name, expected in program.ranges:
         expected.check({"frequency": drifts.argument(drifts.at(lowest)), "mu": [lowest, highest], "eta": eta}[name])
 
-    def rates(f: np.ndarray, mu: np.ndarray) -> np.ndarray:
+    def rates(f: np.ndarray, mu: np.ndarray, errors: float = SURE) -> np.ndarray:
         order = np.argsort(drifts.cost(f), kind="stable")  # a chunk takes as long as its longest product
-        points = {"frequency": drifts.argument(f)[order], "mu": mu[order], "eta": np.full(len(f), eta)}
+        columns = drifts.argument(f)[order], mu[order], np.full(len(f), eta), np.full(len(f), errors)
         found = np.empty(len(f))
-        found[order] = evaluate(program, points, chunk=chunk)
+        found[order] = evaluate(program, dict(zip(ARGUMENTS, columns, strict=True)), chunk=chunk)
         if np.isnan(found).any():
             bad = np.flatnonzero(np.isnan(found))[0]
             raise ValueError(
@@ -136,106 +131,32 @@ def largest_safe_momentum(
             )
         return found
 
-    def search(at: Callable[[float], np.ndarray], top: float, climb: bool) -> Bracket:
-        ends: dict[str, Any] = dict(lowest=lowest, highest=top, num_momenta=coarse, tolerance=tolerance)
-        return first_growth(rates, at, **ends, chunk=chunk, climb=climb)
+    def search(at: Callable[[float], np.ndarray], low: float, high: float, climb: bool, errors: float) -> Bracket:
+        ends: dict[str, Any] = dict(lowest=low, highest=high, num_momenta=coarse, tolerance=tolerance)
+        return first_growth(functools.partial(rates, errors=errors), at, **ends, chunk=chunk, climb=climb)
 
-    found = search(drifts.at, highest, drifts.climb)
-    slow_edge = False
-    if drifts.slow.size and found.lower > lowest:
-        at_lower = rates(drifts.slow, np.full(len(drifts.slow), found.lower))
-        if (at_lower > 0).any():
-            found = search(lambda mu: drifts.slow, found.lower, False)
-            at_upper = rates(drifts.slow[:2], np.full(2, found.upper))
-            # A rate that has come to its limit for slow drifts is known, however slow they are.
-            slow_edge = found.frequency == drifts.slow[0] and at_upper[0] - at_upper[1] > tolerance / 2
-    slow_edge = slow_edge or (drifts.edge is not None and found.frequency == drifts.edge)
-    return _answer(found, drifts, slow_edge, lowest, highest)
-
-
-# What is searched
-
-
-class _Drifts(NamedTuple):
-    """The drifts to be safe from."""
-
-    shift: Callable[[Any], Shift]
-    at: Callable[[float], np.ndarray]  # momentum -> frequencies to look at, ascending
-    argument: Callable[[np.ndarray], np.ndarray]  # frequencies -> what `shift` takes
-    cost: Callable[[np.ndarray], np.ndarray]  # frequencies -> how long a rate takes, in any unit
-    climb: bool  # whether to look between them, too
-    slow: np.ndarray  # further frequencies, below all others
-    edge: float | None  # the last of them beyond which lie others that cannot be searched
-    searched: tuple[float, float]
-    unit: str
-
-
-def _drifts(
-    shift: Shift | Callable[[Any], Shift], problem: Any, eta: float, frequencies: Sequence[float] | np.ndarray | None
-) -> _Drifts:
-    none = np.zeros(0)
-    if isinstance(shift, Shift):
-        only = shift
-        own = np.nan if shift.period is None else 1 / float(shift.period)
-        f = np.array([own])
-        return _Drifts(lambda _: only, lambda mu: f, np.nan_to_num, np.nan_to_num, False, none, None, (own, own), "f")
-    if frequencies is not None:
-        listed = np.asarray(frequencies)
-        if listed.ndim != 1 or listed.size == 0 or listed.dtype.kind not in "iuf" or not np.isfinite(listed).all():
-            raise ValueError(f"frequencies must be a list of finite numbers, got {frequencies!r}; give at least one")
-        listed = np.sort(listed.astype(float))
-        ends = (float(listed[0]), float(listed[-1]))
-        return _Drifts(shift, lambda mu: listed, lambda f: f, lambda f: f, False, none, None, ends, "listed")
-    if not isinstance(problem, LinearRegression):
-        raise ValueError(
-            f"the frequencies to search follow from the curvature of rj.problems.linear_regression, got "
-            f"{type(problem).__name__}; list frequencies"
-        )
-
-    probe = shift(4.0 if _takes_steps(shift) else 0.25)
-    if probe.redrawn is not None:
-        intervals = np.arange(1.0, LONGEST_INTERVAL + 1)
-        ends = (1.0, float(LONGEST_INTERVAL))
-        return _Drifts(shift, lambda mu: intervals, lambda T: T, lambda T: T, False, none, ends[1], ends, "T")
-    curvatures = curvatures_of(probe, problem)
-    least = lowest_frequency(curvatures, eta)
-    slow = slow_frequencies(least)
-
-    def at(mu: float) -> np.ndarray:
-        f = frequencies_to_search(curvatures, mu=mu, eta=eta, lowest=least, most=MOST_FREQUENCIES)
-        return np.concatenate([[0.0], f])  # and what stands still
-
-    def period(f: np.ndarray) -> np.ndarray:
-        return np.where(f > 0, 1 / np.where(f > 0, f, 1), 0)
-
-    argument = period if _takes_steps(shift) else lambda f: f
-    return _Drifts(shift, at, argument, num_steps, True, slow, None, (float(slow[0]), 0.5), "f")
-
-
-def _takes_steps(shift: Callable[[Any], Shift]) -> bool:
-    """Whether a function of one number takes a period or an interval in steps, or a frequency in turns per step."""
-    made = shift(0.25)
-    if made.period is not None:
-        turns, steps = float(made.period), float(np.asarray(shift(4.0 if made.period < 1 else 0.25).period))
-        if turns == 4 or steps == 4:
-            return steps == 4 and turns != 4
-    elif made.redrawn is not None:
-        if float(made.redrawn.interval) == 0.25:
-            return True
-    else:
-        name = next(iter(inspect.signature(shift).parameters), "")
-        if name in ("f", "frequency", "T", "period"):
-            return name in ("T", "period")
-    raise ValueError(
-        "cannot tell which frequencies to search: the shift does not say whether its argument is a frequency or a "
-        "number of steps; name the argument f or T, or list frequencies"
-    )
+    found = search(drifts.at, lowest, highest, drifts.climb, SURE)
+    edge = False
+    if (
+        drifts.slow.size
+        and found.lower > lowest
+        and (rates(drifts.slow, np.full(len(drifts.slow), found.lower)) > 0).any()
+    ):
+        found = search(lambda mu: drifts.slow, lowest, found.lower, False, SURE)
+        slowest, next_one = rates(drifts.slow[:2], np.full(2, found.upper))
+        # A rate that has come to its limit for slow drifts is known, however slow they are.
+        edge = found.frequency == drifts.slow[0] and slowest - next_one > tolerance / 2
+    edge = edge or (drifts.edge is not None and found.frequency == drifts.edge)
+    certain = found.upper
+    if not np.isnan(certain) and rates(np.array([found.frequency]), np.array([certain]), -SURE)[0] <= 0:
+        certain = search(drifts.at, found.upper, highest, drifts.climb, -SURE).upper  # within errors of 0 up to there
+    return _answer(found, certain, drifts, edge, lowest, highest)
 
 
 # In words
 
 
-def _answer(found: Bracket, drifts: _Drifts, edge: bool, lowest: float, highest: float) -> SafeMomentum:
+def _answer(found: Bracket, certain: float, drifts: Drifts, edge: bool, lowest: float, highest: float) -> SafeMomentum:
     low, high = drifts.searched
     if np.isnan(low):
         what, where = "this shift", ""
@@ -247,11 +168,13 @@ def _answer(found: Bracket, drifts: _Drifts, edge: bool, lowest: float, highest:
     searched = f"Searched: {what}, momentum from {lowest:g} to {highest:g}."
     if np.isnan(found.upper):
         return SafeMomentum(found.lower, np.nan, np.nan, drifts.searched, f"Nothing grows. {searched}")
-    margin = found.upper - found.lower
+    margin = certain - found.lower
     if np.isnan(found.lower):
-        sentence = (
-            f"No momentum is safe: growth{where} at the lowest one, {lowest:g}. Take a smaller step size. {searched}"
-        )
+        if certain == found.upper:
+            reason = f"No momentum is safe: growth{where} at the lowest one, {lowest:g}. Take a smaller step size."
+        else:
+            reason = f"Cannot tell: at the lowest momentum, {lowest:g}, growth{where} is within its errors of 0."
+        sentence = f"{reason} {searched}"
         return SafeMomentum(np.nan, found.frequency, np.nan, drifts.searched, sentence)
     if edge:
         sentence = (
@@ -259,7 +182,8 @@ def _answer(found: Bracket, drifts: _Drifts, edge: bool, lowest: float, highest:
             f"and slower ones may grow earlier. List the frequencies that matter. {searched}"
         )
         return SafeMomentum(np.nan, found.frequency, np.nan, drifts.searched, sentence)
-    sentence = f"Safe up to momentum {found.lower:.5f}; growth begins{where}, at most {margin:.1g} above. {searched}"
+    above = "how far above, the estimates do not tell" if np.isnan(margin) else f"at most {margin:.1g} above"
+    sentence = f"Safe up to momentum {found.lower:.5f}; growth begins{where}, {above}. {searched}"
     return SafeMomentum(found.lower, found.frequency, margin, drifts.searched, sentence)
 
 

@@ -1,0 +1,97 @@
+"""Which drifts there are to be safe from: a single one, listed ones, or all frequencies at which tongues can lie."""
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.shifts.base import Shift
+from resonance_jax.theory.resonances import (
+    curvatures_of,
+    frequencies_to_search,
+    lowest_frequency,
+    num_steps,
+    slow_frequencies,
+)
+
+LONGEST_INTERVAL = 63  # of a mean that is drawn anew: `nodes - 1` of the rates, their longest exact average
+MOST_FREQUENCIES = 4096  # for one momentum
+
+
+class Drifts(NamedTuple):
+    """The drifts to be safe from."""
+
+    shift: Callable[[Any], Shift]
+    at: Callable[[float], np.ndarray]  # momentum -> frequencies to look at, ascending
+    argument: Callable[[np.ndarray], np.ndarray]  # frequencies -> what `shift` takes
+    cost: Callable[[np.ndarray], np.ndarray]  # frequencies -> how long a rate takes, in any unit
+    climb: bool  # whether to look between them, too
+    slow: np.ndarray  # further frequencies, below all others
+    edge: float | None  # the last of them beyond which lie others that cannot be searched
+    searched: tuple[float, float]
+    unit: str
+
+
+def drifts_of(
+    shift: Shift | Callable[[Any], Shift], problem: Any, eta: float, frequencies: Sequence[float] | np.ndarray | None
+) -> Drifts:
+    """What `largest_safe_momentum` must look at to be safe from a shift, or from all shifts that a function makes."""
+    none = np.zeros(0)
+    if isinstance(shift, Shift):
+        only = shift
+        own = np.nan if shift.period is None else 1 / float(shift.period)
+        f = np.array([own])
+        return Drifts(lambda _: only, lambda mu: f, np.nan_to_num, np.nan_to_num, False, none, None, (own, own), "f")
+    if frequencies is not None:
+        listed = np.asarray(frequencies)
+        if listed.ndim != 1 or listed.size == 0 or listed.dtype.kind not in "iuf" or not np.isfinite(listed).all():
+            raise ValueError(f"frequencies must be a list of finite numbers, got {frequencies!r}; give at least one")
+        listed = np.sort(listed.astype(float))
+        ends = (float(listed[0]), float(listed[-1]))
+        return Drifts(shift, lambda mu: listed, lambda f: f, lambda f: f, False, none, None, ends, "listed")
+    if not isinstance(problem, LinearRegression):
+        raise ValueError(
+            f"the frequencies to search follow from the curvature of rj.problems.linear_regression, got "
+            f"{type(problem).__name__}; list frequencies"
+        )
+
+    probe = shift(4.0 if _takes_steps(shift) else 0.25)
+    if probe.redrawn is not None:
+        intervals = np.arange(1.0, LONGEST_INTERVAL + 1)
+        ends = (1.0, float(LONGEST_INTERVAL))
+        return Drifts(shift, lambda mu: intervals, lambda T: T, lambda T: T, False, none, ends[1], ends, "T")
+    curvatures = curvatures_of(probe, problem)
+    least = lowest_frequency(curvatures, eta)
+    slow = slow_frequencies(least)
+
+    def at(mu: float) -> np.ndarray:
+        f = frequencies_to_search(curvatures, mu=mu, eta=eta, lowest=least, most=MOST_FREQUENCIES)
+        return np.concatenate([[0.0], f])  # and what stands still
+
+    def period(f: np.ndarray) -> np.ndarray:
+        return np.where(f > 0, 1 / np.where(f > 0, f, 1), 0)
+
+    argument = period if _takes_steps(shift) else lambda f: f
+    return Drifts(shift, at, argument, num_steps, True, slow, None, (float(slow[0]), 0.5), "f")
+
+
+def _takes_steps(shift: Callable[[Any], Shift]) -> bool:
+    """Whether a function of one number takes a period or an interval in steps, or a frequency in turns per step."""
+    made = shift(0.25)
+    if made.period is not None:
+        turns, steps = float(made.period), float(np.asarray(shift(4.0 if made.period < 1 else 0.25).period))
+        if turns == 4 or steps == 4:
+            return steps == 4 and turns != 4
+    elif made.redrawn is not None:
+        if float(made.redrawn.interval) == 0.25:
+            return True
+    else:
+        name = next(iter(inspect.signature(shift).parameters), "")
+        if name in ("f", "frequency", "T", "period"):
+            return name in ("T", "period")
+    raise ValueError(
+        "cannot tell which frequencies to search: the shift does not say whether its argument is a frequency or a "
+        "number of steps; name the argument f or T, or list frequencies"
+    )
