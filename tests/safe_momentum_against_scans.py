@@ -79,7 +79,7 @@ def main() -> None:
         excess = top - (high if not np.isnan(high) else np.inf)
         runs = ""
         if safe.margin > 0 and notion != "mean square":
-            above = safe.mu + safe.margin + (0.1 * (1 - safe.mu) if notion == "mean" else 0)
+            above = safe.mu + safe.margin + 0.1 * (1 - safe.mu) * (1 if notion == "mean" else 0.3)
             axes = dict(seed=np.arange(64), mu=[0.998 * safe.mu, above], f=[safe.frequency]) | setting
             below, beyond = rj.sweep(run, axes).growth_rate.median("seed").values.ravel()
             runs = f"{below:+.2e} {beyond:+.2e}"

@@ -149,7 +149,9 @@ def largest_safe_momentum(
     edge = edge or (drifts.edge is not None and found.frequency == drifts.edge)
     certain = found.upper
     if not np.isnan(certain) and rates(np.array([found.frequency]), np.array([certain]), -SURE)[0] <= 0:
-        certain = search(drifts.at, found.upper, highest, drifts.climb, -SURE).upper  # within errors of 0 up to there
+        later = search(drifts.at, found.upper, highest, drifts.climb, -SURE)  # within errors of 0 up to there
+        certain = later.upper
+        found = found if np.isnan(certain) else found._replace(frequency=later.frequency)
     return _answer(found, certain, drifts, edge, lowest, highest)
 
 
