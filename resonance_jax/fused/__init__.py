@@ -8,6 +8,7 @@ network (`tiles`). A program beyond both stays with XLA.
 
 import functools
 import itertools
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from resonance_jax.fused.backend import quiet
 from resonance_jax.fused.program import Unsupported, argument_shapes, has_while, kernel, lanes_of, like
 from resonance_jax.fused.threads import Threads
 from resonance_jax.fused.tiles import Tiles
@@ -26,6 +28,7 @@ __all__ = ["fused"]
 CPU_LANES = 12_500  # runs that a core works on together, so that what they carry stays in its cache
 RAGGED_LANES = 1_000  # where a loop has a traced length: it runs to the end of the longest of them
 
+logger = logging.getLogger(__name__)  # DEBUG says which form each program took, INFO what failed on the way
 _fused = Primitive("fused")
 _fused.multiple_results = True
 
@@ -115,16 +118,29 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], **params: An
 
 
 def _lower_for_cuda(ctx: Any, *args: Any, **params: Any) -> Any:
-    """The first form that can hold the program."""
+    """The first form that can hold the program, or XLA's where a form fails for whatever reason."""
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
     for values in (Threads(), Tiles()):
-        form = functools.partial(kernel, values, **params)
+        name = type(values).__name__
         try:
-            jax.eval_shape(form, *shapes)
-        except Unsupported:
-            continue
-        return mlir.lower_fun(form, multiple_results=True)(ctx, *args)
+            with quiet():
+                traced = jax.jit(functools.partial(kernel, values, **params)).trace(*shapes)
+                traced.lower(lowering_platforms=("cuda",))  # in a module of its own: a failure leaves half a function
+        except Unsupported as reason:
+            logger.debug("%s cannot hold %s: %s", name, _described(**params), reason)
+        except Exception as error:
+            logger.info("%s failed on %s, which is slower without: %r", name, _described(**params), error)
+        else:
+            logger.debug("%s hold %s", name, _described(**params))
+            with quiet():
+                return mlir.lower_fun(jaxpr_as_fun(traced.jaxpr), multiple_results=True)(ctx, *args)
+    logger.debug("XLA takes %s", _described(**params))
     return mlir.lower_fun(functools.partial(plain, **params), multiple_results=True)(ctx, *args)
+
+
+def _described(*, jaxpr: Jaxpr, rank: int) -> str:
+    outs = ", ".join(f"{out.dtype}{list(out.shape)}" for out in map(like, jaxpr.outvars))
+    return f"a program of {len(jaxpr.eqns)} operations that gives {outs}"
 
 
 _fused.def_impl(lambda *args, **params: jax.jit(functools.partial(_fused.bind, **params))(*args))
