@@ -28,7 +28,7 @@ __all__ = ["fused"]
 CPU_LANES = 12_500  # runs that a core works on together, so that what they carry stays in its cache
 RAGGED_LANES = 1_000  # where a loop has a traced length: it runs to the end of the longest of them
 
-logger = logging.getLogger(__name__)  # DEBUG says which form each program took, INFO what failed on the way
+logger = logging.getLogger(__name__)  # DEBUG: which form a program takes. INFO: which failed
 _fused = Primitive("fused")
 _fused.multiple_results = True
 
@@ -118,29 +118,29 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], **params: An
 
 
 def _lower_for_cuda(ctx: Any, *args: Any, **params: Any) -> Any:
-    """The first form that can hold the program, or XLA's where a form fails for whatever reason."""
+    """The first form that can hold the program; XLA's where none can, or where a form fails for whatever reason."""
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
+    what = _described(params["jaxpr"])
     for values in (Threads(), Tiles()):
-        name = type(values).__name__
+        form = type(values).__name__
         try:
             with quiet():
                 traced = jax.jit(functools.partial(kernel, values, **params)).trace(*shapes)
-                traced.lower(lowering_platforms=("cuda",))  # in a module of its own: a failure leaves half a function
+                traced.lower(lowering_platforms=("cuda",))  # in its own module: failing may leave half a function
         except Unsupported as reason:
-            logger.debug("%s cannot hold %s: %s", name, _described(**params), reason)
-        except Exception as error:
-            logger.info("%s failed on %s, which is slower without: %r", name, _described(**params), error)
+            logger.debug("%s cannot hold %s: %s", form, what, reason)
+        except Exception as error:  # a version of JAX without the backend, or a primitive that the backend lacks
+            logger.info("%s failed for %s: %s: %s", form, what, type(error).__name__, error)
         else:
-            logger.debug("%s hold %s", name, _described(**params))
+            logger.debug("%s takes %s", form, what)
             with quiet():
                 return mlir.lower_fun(jaxpr_as_fun(traced.jaxpr), multiple_results=True)(ctx, *args)
-    logger.debug("XLA takes %s", _described(**params))
+    logger.debug("%s takes %s", "XLA", what)
     return mlir.lower_fun(functools.partial(plain, **params), multiple_results=True)(ctx, *args)
 
 
-def _described(*, jaxpr: Jaxpr, rank: int) -> str:
-    outs = ", ".join(f"{out.dtype}{list(out.shape)}" for out in map(like, jaxpr.outvars))
-    return f"a program of {len(jaxpr.eqns)} operations that gives {outs}"
+def _described(jaxpr: Jaxpr) -> str:
+    return f"a program with the outputs {', '.join(str(var.aval) for var in jaxpr.outvars)}"
 
 
 _fused.def_impl(lambda *args, **params: jax.jit(functools.partial(_fused.bind, **params))(*args))

@@ -17,9 +17,9 @@ CALLS = {"jit", "pjit", "closed_call", "eval_jaxpr", "custom_jvp_call", "custom_
 SAME = {"copy", "stop_gradient"}  # what is nothing but its operand inside a kernel
 # fmt: off
 ELEMENTWISE = {
-    "abs", "neg", "sign", "floor", "ceil", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "cbrt", "square",
-    "pow", "integer_pow", "sin", "cos", "tan", "tanh", "logistic", "add", "sub", "mul", "div", "rem", "max", "min",
-    "and", "or", "xor", "not", "eq", "ne", "gt", "ge", "lt", "le", "shift_left", "shift_right_arithmetic",
+    "abs", "neg", "sign", "floor", "ceil", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "cbrt",
+    "square", "pow", "integer_pow", "sin", "cos", "tan", "tanh", "logistic", "add", "sub", "mul", "div", "rem", "max",
+    "min", "and", "or", "xor", "not", "eq", "ne", "gt", "ge", "lt", "le", "shift_left", "shift_right_arithmetic",
     "shift_right_logical", "add_any", "select_n", "clamp", "is_finite", "convert_element_type", "bitcast_convert_type",
     "one_minus_square",
 }
@@ -50,7 +50,7 @@ class Values(Protocol):
     """
 
     lanes: int  # runs of one program of the kernel
-    rules: dict[str, Callable[..., Any]]  # name of a primitive -> the same on values; a list where it has several results
+    rules: dict[str, Callable[..., Any]]  # name of a primitive -> the same on values, a list of several results
 
     def check(self, jaxpr: Jaxpr) -> int:
         """Unsupported for a program too large; the number of warps that suits it."""
