@@ -61,7 +61,7 @@ STREAM = np.linspace(0.1, 1.0, 21, dtype=np.float32).reshape(7, 3)
         lambda a, x: (a.sum(0), a.max(1), a.min(), jnp.isfinite(a).all(), a[:, None, :].sum((0, 1))),
         lambda a, x: jnp.where(x > 0, x, 0.0) + jax.nn.relu(x),
         lambda a, x: jax.grad(lambda x: jnp.mean((a @ x) ** 2))(x),
-        lambda a, x: (*jnp.unstack(a, axis=1), *jnp.unstack(a), *jnp.unstack(x)),
+        lambda a, x: (*jnp.unstack(a, axis=1), *jnp.unstack(a > 0), *jnp.unstack(x)),
         lambda a, x: (jnp.stack([x, 2 * x, 3 * x]), jnp.stack([x, 2 * x], axis=1), jnp.stack([x.sum(), a.sum()])),
         lambda a, x: (jnp.copy(a), jax.lax.stop_gradient(x) * x, jax.checkpoint(jnp.sin)(x), jnp.log2(jnp.abs(x))),
         lambda a, x: jax.grad(lambda x: jnp.sum(jnp.tanh(x)))(x),

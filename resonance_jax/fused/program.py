@@ -13,7 +13,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from resonance_jax.fused import backend
 
-CALLS = {"jit", "pjit", "closed_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "remat2", "checkpoint"}
+CALLS = {"jit", "closed_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "remat2"}
 SAME = {"copy", "stop_gradient"}  # what is nothing but its operand inside a kernel
 # fmt: off
 ELEMENTWISE = {

@@ -161,7 +161,6 @@ RULES: dict[str, Callable[..., Entries | list[Entries]]] = {
     "broadcast_in_dim": _move(_broadcast),
     "reshape": _move(lambda numbers, *, new_sizes, **_: numbers.reshape(new_sizes)),
     "squeeze": _move(lambda numbers, *, dimensions, **_: np.squeeze(numbers, tuple(dimensions))),
-    "expand_dims": _move(lambda numbers, *, dimensions, **_: np.expand_dims(numbers, tuple(dimensions))),
     "transpose": _move(lambda numbers, *, permutation, **_: np.transpose(numbers, permutation)),
     "slice": _move(_slice),
     "rev": _move(lambda numbers, *, dimensions, **_: np.flip(numbers, dimensions)),

@@ -136,10 +136,6 @@ def _squeeze(x: Tile, *, dimensions: Any, **_: Any) -> Tile:
     return _reshape(x, new_sizes=tuple(np.delete(x.shape, list(dimensions)).tolist()))
 
 
-def _expand_dims(x: Tile, *, dimensions: Any, **_: Any) -> Tile:
-    return _reshape(x, new_sizes=np.expand_dims(np.empty(x.shape), tuple(dimensions)).shape)
-
-
 def _transpose(x: Tile, *, permutation: Any, **_: Any) -> Tile:
     return Tile(jnp.transpose(x.padded, permutation), tuple(x.shape[i] for i in permutation))
 
@@ -153,11 +149,11 @@ def _stack(*parts: Tile, axis: int, **_: Any) -> Tile:
 
 
 def _unstack(x: Tile, *, axis: int, **_: Any) -> list[Tile]:
-    """A row is the sum over rows of which all others are 0."""
+    """A row is the sum over all rows with the others set to 0."""
     index = jax.lax.broadcasted_iota(jnp.int32, x.padded.shape, axis)
     zero = jnp.zeros_like(x.padded)
-    shape = tuple(np.delete(x.shape, axis).tolist())
-    return [Tile(jnp.sum(jnp.where(index == i, x.padded, zero), axis), shape) for i in range(x.shape[axis])]
+    rows = [jnp.sum(jnp.where(index == i, x.padded, zero), axis) for i in range(x.shape[axis])]
+    return [Tile(row.astype(zero.dtype), tuple(np.delete(x.shape, axis).tolist())) for row in rows]
 
 
 def _reduce(how: Callable[..., Array], neutral: float) -> Callable[..., Tile]:
@@ -195,7 +191,6 @@ RULES: dict[str, Callable[..., Tile | list[Tile]]] = {
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
     "squeeze": _squeeze,
-    "expand_dims": _expand_dims,
     "transpose": _transpose,
     "stack": _stack,
     "unstack": _unstack,
