@@ -1,34 +1,38 @@
-# Each target makes .venv and installs what it needs by itself.
+# Each target makes the virtual environment and installs what it needs by itself. Another Python, by
+# `make test PYTHON=python3.13`, gets an environment of its own, .venv-3.13.
 PYTHON ?= python3
 SCALE ?= quick
 OUT ?= results
-BIN := .venv/bin
+TESTS ?=
+VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(VERSION))
+BIN := $(VENV)/bin
 
 .PHONY: heatmap paper test lint clean
 
-heatmap: .venv/installed  ## the first heatmap: experiment 1 with its theory, its claims, and the picture
+heatmap: $(VENV)/installed  ## the first heatmap: experiment 1 with its theory, its claims, and the picture
 	$(BIN)/python -m sweeps exp1_sinusoid --scale $(SCALE) --out $(OUT)
 
-paper: .venv/installed  ## every figure and every statement of the paper, in $(OUT)/report.html; SCALE=paper for full size
+paper: $(VENV)/installed  ## every figure and every statement of the paper, in $(OUT)/report.html; SCALE=paper for full size
 	$(BIN)/python -m sweeps all --scale $(SCALE) --out $(OUT) --report
 
-test: .venv/installed-dev
-	$(BIN)/python -m pytest -n 2
+test: $(VENV)/installed-dev  ## all tests, or those of TESTS="tests/test_fused.py ..."
+	$(BIN)/python -m pytest -n 2 $(TESTS)
 
-lint: .venv/installed-dev
+lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
-.venv/installed: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(VENV)/installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	touch $@
 
-.venv/installed-dev: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+$(VENV)/installed-dev: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
-	touch $@ .venv/installed
+	touch $@ $(VENV)/installed
 
 clean:
-	rm -rf .venv results
+	rm -rf .venv .venv-* results

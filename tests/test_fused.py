@@ -61,6 +61,10 @@ STREAM = np.linspace(0.1, 1.0, 21, dtype=np.float32).reshape(7, 3)
         lambda a, x: (a.sum(0), a.max(1), a.min(), jnp.isfinite(a).all(), a[:, None, :].sum((0, 1))),
         lambda a, x: jnp.where(x > 0, x, 0.0) + jax.nn.relu(x),
         lambda a, x: jax.grad(lambda x: jnp.mean((a @ x) ** 2))(x),
+        lambda a, x: (*jnp.unstack(a, axis=1), *jnp.unstack(a > 0), *jnp.unstack(x)),
+        lambda a, x: (jnp.stack([x, 2 * x, 3 * x]), jnp.stack([x, 2 * x], axis=1), jnp.stack([x.sum(), a.sum()])),
+        lambda a, x: (jnp.copy(a), jax.lax.stop_gradient(x) * x, jax.checkpoint(jnp.sin)(x), jnp.log2(jnp.abs(x))),
+        lambda a, x: jax.grad(lambda x: jnp.sum(jnp.tanh(x)))(x),
     ],
 )
 def test_primitives(values, function):
@@ -78,6 +82,9 @@ def test_matrix_products_on_tensor_cores():
         lambda a, x: jnp.concatenate([a.ravel(), x]),
         lambda a, x: a[1:4:2, ::-1] * jnp.arange(3.0)[None],
         lambda a, x: (a.prod(1), (a > 0).any(0), x[0] * x[-1]),
+        lambda a, x: jnp.split(a, [2, 3]),
+        lambda a, x: jax.lax.pad(jnp.stack([x, -x]), x[0], [(1, 0, 1), (-1, 2, 0)]),
+        lambda a, x: jax.grad(lambda x: x[0] * x[1] * jnp.sum(jnp.concatenate([x, x[1:]]) ** 2))(x),
     ],
 )
 def test_entries_move_freely_between_threads_only(function):

@@ -8,6 +8,7 @@ network (`tiles`). A program beyond both stays with XLA.
 
 import functools
 import itertools
+import logging
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
 
+from resonance_jax.fused.backend import quiet
 from resonance_jax.fused.program import Unsupported, argument_shapes, has_while, kernel, lanes_of, like
 from resonance_jax.fused.threads import Threads
 from resonance_jax.fused.tiles import Tiles
@@ -26,6 +28,7 @@ __all__ = ["fused"]
 CPU_LANES = 12_500  # runs that a core works on together, so that what they carry stays in its cache
 RAGGED_LANES = 1_000  # where a loop has a traced length: it runs to the end of the longest of them
 
+logger = logging.getLogger(__name__)  # DEBUG: which form a program takes. INFO: which failed
 _fused = Primitive("fused")
 _fused.multiple_results = True
 
@@ -115,16 +118,29 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], **params: An
 
 
 def _lower_for_cuda(ctx: Any, *args: Any, **params: Any) -> Any:
-    """The first form that can hold the program."""
+    """The first form that can hold the program; XLA's where none can, or where a form fails for whatever reason."""
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
+    what = _described(params["jaxpr"])
     for values in (Threads(), Tiles()):
-        form = functools.partial(kernel, values, **params)
+        form = type(values).__name__
         try:
-            jax.eval_shape(form, *shapes)
-        except Unsupported:
-            continue
-        return mlir.lower_fun(form, multiple_results=True)(ctx, *args)
+            with quiet():
+                traced = jax.jit(functools.partial(kernel, values, **params)).trace(*shapes)
+                traced.lower(lowering_platforms=("cuda",))  # in its own module: failing may leave half a function
+        except Unsupported as reason:
+            logger.debug("%s cannot hold %s: %s", form, what, reason)
+        except Exception as error:  # a version of JAX without the backend, or a primitive that the backend lacks
+            logger.info("%s failed for %s: %s: %s", form, what, type(error).__name__, error)
+        else:
+            logger.debug("%s takes %s", form, what)
+            with quiet():
+                return mlir.lower_fun(jaxpr_as_fun(traced.jaxpr), multiple_results=True)(ctx, *args)
+    logger.debug("%s takes %s", "XLA", what)
     return mlir.lower_fun(functools.partial(plain, **params), multiple_results=True)(ctx, *args)
+
+
+def _described(jaxpr: Jaxpr) -> str:
+    return f"a program with the outputs {', '.join(str(var.aval) for var in jaxpr.outvars)}"
 
 
 _fused.def_impl(lambda *args, **params: jax.jit(functools.partial(_fused.bind, **params))(*args))

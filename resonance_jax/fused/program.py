@@ -9,18 +9,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton as plgpu
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-CALLS = {"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call", "remat", "checkpoint"}
+from resonance_jax.fused import backend
+
+CALLS = {"jit", "closed_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "remat2"}
+SAME = {"copy", "stop_gradient"}  # what is nothing but its operand inside a kernel
 # fmt: off
 ELEMENTWISE = {
-    "abs", "neg", "sign", "floor", "ceil", "exp", "exp2", "expm1", "log", "log1p", "sqrt", "rsqrt", "cbrt", "square",
-    "pow", "integer_pow", "sin", "cos", "tan", "tanh", "logistic", "add", "sub", "mul", "div", "rem", "max", "min",
-    "and", "or", "xor", "not", "eq", "ne", "gt", "ge", "lt", "le", "shift_left", "shift_right_arithmetic",
+    "abs", "neg", "sign", "floor", "ceil", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "cbrt",
+    "square", "pow", "integer_pow", "sin", "cos", "tan", "tanh", "logistic", "add", "sub", "mul", "div", "rem", "max",
+    "min", "and", "or", "xor", "not", "eq", "ne", "gt", "ge", "lt", "le", "shift_left", "shift_right_arithmetic",
     "shift_right_logical", "add_any", "select_n", "clamp", "is_finite", "convert_element_type", "bitcast_convert_type",
-    "copy",
+    "one_minus_square",
 }
 # fmt: on
 
@@ -49,7 +50,7 @@ class Values(Protocol):
     """
 
     lanes: int  # runs of one program of the kernel
-    rules: dict[str, Callable[..., Any]]  # name of a primitive -> the same on values
+    rules: dict[str, Callable[..., Any]]  # name of a primitive -> the same on values, a list of several results
 
     def check(self, jaxpr: Jaxpr) -> int:
         """Unsupported for a program too large; the number of warps that suits it."""
@@ -133,14 +134,15 @@ def kernel(values: Values, *args: Any, jaxpr: Jaxpr, rank: int, interpret: bool 
         for ref, result in zip(refs[len(args) :], results, strict=True):
             values.store(ref, _loaded(values, result), total, lane)
 
-    flat = pl.pallas_call(
+    flat = backend.call(
         program,
-        grid=(pl.cdiv(total, values.lanes),),
-        out_shape=[jax.ShapeDtypeStruct((out.size,), out.dtype) for out in outs],
-        input_output_aliases=in_place,
-        compiler_params=plgpu.CompilerParams(num_warps=num_warps, num_stages=1),
+        *(arg.reshape(-1) for arg in args),
+        num_programs=-(-total // values.lanes),
+        outs=[jax.ShapeDtypeStruct((out.size,), out.dtype) for out in outs],
+        in_place=in_place,
+        num_warps=num_warps,
         interpret=interpret,
-    )(*(arg.reshape(-1) for arg in args))
+    )
     return [value.reshape(out.shape) for value, out in zip(flat, outs, strict=True)]
 
 
@@ -187,13 +189,16 @@ def _evaluate(values: Values, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
         elif name in CALLS:
             (inner,) = inner_jaxprs(eqn)
             results = _evaluate(values, inner, operands)  # consts of a call are among its operands
+        elif name in SAME:
+            results = operands
         elif name in ELEMENTWISE:
             results = [values.elementwise(eqn, [_loaded(values, operand) for operand in operands])]
         elif name == "iota":
             indices = np.indices(eqn.params["shape"])[eqn.params["dimension"]]
             results = [values.constant(indices.astype(eqn.params["dtype"]))]
         elif name in values.rules:
-            results = [values.rules[name](*(_loaded(values, operand) for operand in operands), **eqn.params)]
+            results = values.rules[name](*(_loaded(values, operand) for operand in operands), **eqn.params)
+            results = results if eqn.primitive.multiple_results else [results]
         else:
             raise Unsupported(name)
         known |= zip(eqn.outvars, results, strict=True)

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton as plgpu
 from jax.extend.core import Jaxpr
 
+from resonance_jax.fused import backend
 from resonance_jax.fused.program import Stream, Unsupported, inner_jaxprs, like, operations
 
 LANES = 32  # one warp, so that few runs spread over the whole device
@@ -49,15 +48,15 @@ class Threads:
         return next(n for n in (UNROLL, 2, 1) if length % n == 0) if short else 1
 
     def lane(self) -> Array:
-        return pl.program_id(0) * LANES + jnp.arange(LANES, dtype=jnp.int32)
+        return backend.program_id() * LANES + jnp.arange(LANES, dtype=jnp.int32)
 
     def load(self, stream: Stream) -> Entries:
         places = [stream.offset + i * stream.stride for i in range(math.prod(stream.shape))]
-        return Entries([plgpu.load(stream.ref.at[place]) for place in places], stream.shape)
+        return Entries([backend.load(stream.ref, place) for place in places], stream.shape)
 
     def store(self, ref: Any, value: Entries, stride: int, lane: Array) -> None:
         for i, entry in enumerate(value.entries):
-            plgpu.store(ref.at[i * stride + lane], entry, mask=lane < stride)
+            backend.store(ref, i * stride + lane, entry, mask=lane < stride)
 
     def constant(self, value: np.ndarray) -> Entries:
         return Entries([jnp.full((LANES,), entry) for entry in value.ravel()], value.shape)
@@ -74,7 +73,7 @@ class Threads:
         return Entries([next(arrays) for _ in value.entries], value.shape)
 
     @property
-    def rules(self) -> dict[str, Callable[..., Entries]]:
+    def rules(self) -> dict[str, Callable[..., Entries | list[Entries]]]:
         return RULES
 
 
@@ -107,6 +106,30 @@ def _concatenate(*parts: Entries, dimension: int, **_: Any) -> Entries:
     return Entries([entry for part in parts for entry in part.entries], ()).take(numbers)
 
 
+def _stack(*parts: Entries, axis: int, **_: Any) -> Entries:
+    return _concatenate(*(part.take(np.expand_dims(part.numbers, axis)) for part in parts), dimension=axis)
+
+
+def _unstack(x: Entries, *, axis: int, **_: Any) -> list[Entries]:
+    return [x.take(numbers) for numbers in np.moveaxis(x.numbers, axis, 0)]
+
+
+def _split(x: Entries, *, sizes: Any, axis: int, **_: Any) -> list[Entries]:
+    return [x.take(numbers) for numbers in np.split(x.numbers, np.cumsum(sizes)[:-1], axis)]
+
+
+def _pad(x: Entries, fill: Entries, *, padding_config: Any, **_: Any) -> Entries:
+    """Entries put in front, behind and between; a negative number in front or behind cuts off."""
+    sides = [n + max(n - 1, 0) * between for n, (_, _, between) in zip(x.shape, padding_config, strict=True)]
+    numbers = np.full(sides, len(x.entries))
+    numbers[tuple(slice(None, None, between + 1) for _, _, between in padding_config)] = x.numbers
+    around = [(max(low, 0), max(high, 0)) for low, high, _ in padding_config]
+    numbers = np.pad(numbers, around, constant_values=len(x.entries)) if around else numbers
+    kept = zip(numbers.shape, padding_config, strict=True)
+    numbers = numbers[tuple(slice(max(-low, 0), n - max(-high, 0)) for n, (low, high, _) in kept)]
+    return Entries([*x.entries, *fill.entries], ()).take(numbers)
+
+
 def _reduce(combine: Callable[[Any, Any], Any]) -> Callable[..., Entries]:
     def rule(x: Entries, *, axes: Any, **_: Any) -> Entries:
         kept = [i for i in range(len(x.shape)) if i not in axes]
@@ -134,15 +157,18 @@ def _dot(a: Entries, b: Entries, *, dimension_numbers: Any, **_: Any) -> Entries
     return Entries(entries, (*batch, *rows, *columns))
 
 
-RULES: dict[str, Callable[..., Entries]] = {
+RULES: dict[str, Callable[..., Entries | list[Entries]]] = {
     "broadcast_in_dim": _move(_broadcast),
     "reshape": _move(lambda numbers, *, new_sizes, **_: numbers.reshape(new_sizes)),
     "squeeze": _move(lambda numbers, *, dimensions, **_: np.squeeze(numbers, tuple(dimensions))),
-    "expand_dims": _move(lambda numbers, *, dimensions, **_: np.expand_dims(numbers, tuple(dimensions))),
     "transpose": _move(lambda numbers, *, permutation, **_: np.transpose(numbers, permutation)),
     "slice": _move(_slice),
     "rev": _move(lambda numbers, *, dimensions, **_: np.flip(numbers, dimensions)),
     "concatenate": _concatenate,
+    "stack": _stack,
+    "unstack": _unstack,
+    "split": _split,
+    "pad": _pad,
     "reduce_sum": _reduce(jnp.add),
     "reduce_prod": _reduce(jnp.multiply),
     "reduce_max": _reduce(jnp.maximum),

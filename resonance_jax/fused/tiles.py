@@ -9,10 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.experimental import pallas as pl
-from jax.experimental.pallas import triton as plgpu
 from jax.extend.core import Jaxpr
 
+from resonance_jax.fused import backend
 from resonance_jax.fused.program import Stream, Unsupported, inner_jaxprs, like
 
 SMALLEST_DOT = 16  # sides of a matrix product on tensor cores
@@ -29,7 +28,7 @@ class Tile(NamedTuple):
 
 
 def _padded(shape: Sequence[int]) -> tuple[int, ...]:
-    return tuple(pl.next_power_of_2(n) for n in shape)
+    return tuple(1 << max(n - 1, 0).bit_length() for n in shape)
 
 
 def _masked(x: Tile, axes: Sequence[int], neutral: Any) -> Array:
@@ -71,21 +70,21 @@ class Tiles:
         return 1
 
     def lane(self) -> Array:
-        return pl.program_id(0)
+        return backend.program_id()
 
     def load(self, stream: Stream) -> Tile:
         if stream.shape == ():
-            return Tile(plgpu.load(stream.ref.at[stream.offset]), ())
+            return Tile(backend.load(stream.ref, stream.offset), ())
         place, inside = _place(stream.shape, stream.stride)
         other = jnp.zeros((), stream.ref.dtype)
-        return Tile(plgpu.load(stream.ref.at[stream.offset + place], mask=inside, other=other), stream.shape)
+        return Tile(backend.load(stream.ref, stream.offset + place, mask=inside, other=other), stream.shape)
 
     def store(self, ref: Any, value: Tile, stride: int, lane: Array) -> None:
         if value.shape == ():
-            plgpu.store(ref.at[lane], value.padded)
+            backend.store(ref, lane, value.padded)
             return
         place, inside = _place(value.shape, stride)
-        plgpu.store(ref.at[lane + place], value.padded, mask=inside)
+        backend.store(ref, lane + place, value.padded, mask=inside)
 
     def constant(self, value: np.ndarray) -> Tile:
         if value.shape != ():
@@ -137,12 +136,24 @@ def _squeeze(x: Tile, *, dimensions: Any, **_: Any) -> Tile:
     return _reshape(x, new_sizes=tuple(np.delete(x.shape, list(dimensions)).tolist()))
 
 
-def _expand_dims(x: Tile, *, dimensions: Any, **_: Any) -> Tile:
-    return _reshape(x, new_sizes=np.expand_dims(np.empty(x.shape), tuple(dimensions)).shape)
-
-
 def _transpose(x: Tile, *, permutation: Any, **_: Any) -> Tile:
     return Tile(jnp.transpose(x.padded, permutation), tuple(x.shape[i] for i in permutation))
+
+
+def _stack(*parts: Tile, axis: int, **_: Any) -> Tile:
+    shape = (*parts[0].shape[:axis], len(parts), *parts[0].shape[axis:])
+    index = jax.lax.broadcasted_iota(jnp.int32, _padded(shape), axis)
+    rows = [jnp.broadcast_to(jnp.expand_dims(part.padded, axis), index.shape) for part in parts]
+    array = functools.reduce(lambda array, i: jnp.where(index == i, rows[i], array), range(1, len(rows)), rows[0])
+    return Tile(array, shape)
+
+
+def _unstack(x: Tile, *, axis: int, **_: Any) -> list[Tile]:
+    """A row is the sum over all rows with the others set to 0."""
+    index = jax.lax.broadcasted_iota(jnp.int32, x.padded.shape, axis)
+    zero = jnp.zeros_like(x.padded)
+    rows = [jnp.sum(jnp.where(index == i, x.padded, zero), axis) for i in range(x.shape[axis])]
+    return [Tile(row.astype(zero.dtype), tuple(np.delete(x.shape, axis).tolist())) for row in rows]
 
 
 def _reduce(how: Callable[..., Array], neutral: float) -> Callable[..., Tile]:
@@ -176,12 +187,13 @@ def _dot(a: Tile, b: Tile, *, dimension_numbers: Any, on_tensor_cores: Any, **_:
     return Tile(jnp.sum(product, 1).reshape(_padded(shape)), shape)
 
 
-RULES: dict[str, Callable[..., Tile]] = {
+RULES: dict[str, Callable[..., Tile | list[Tile]]] = {
     "broadcast_in_dim": _broadcast,
     "reshape": _reshape,
     "squeeze": _squeeze,
-    "expand_dims": _expand_dims,
     "transpose": _transpose,
+    "stack": _stack,
+    "unstack": _unstack,
     "reduce_sum": _reduce(jnp.sum, 0),
     "reduce_max": _reduce(jnp.max, -math.inf),
     "reduce_min": _reduce(jnp.min, math.inf),
