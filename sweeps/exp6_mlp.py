@@ -53,7 +53,7 @@ def finite(data: xr.Dataset) -> xr.DataArray:
 
 def curves_figure(data: xr.Dataset, hue: str, title: str) -> Figure:
     label = f"mean test loss, last {TAIL} steps"
-    return _response.figure(finite(data), hue, title, x=_response.INTERVAL, log10=False, label=label)
+    return _response.figure(data.loss, data.diverged_at >= 0, hue, title, x=_response.INTERVAL, log10=False, label=label)
 
 
 def figure(data: xr.Dataset) -> Figure:
