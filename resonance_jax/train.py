@@ -55,9 +55,10 @@ def train(
         optimizer: an `optax.GradientTransformation`, e.g. `optax.adam(0.01, b1=beta1)`.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean.
-        diverged_above: a run has diverged once its error, the problem's own `distance` or `loss`, is more than so many
-            times that of the start, or is no longer finite. A start closer to the optimum than parameters that are all 0
-            is held against those. `resonance_jax.divergence` has the reason for the default of 1000.
+        diverged_above: a run has diverged once its error, the problem's own `distance` or `loss`, exceeds this many
+            times its error at the start, or is no longer finite. The error of parameters that are all 0 takes the place
+            of that of the start where it is larger, so that a start at the optimum counts for nothing. The default is
+            above every transient of stable runs that we found, see `resonance_jax/divergence.py`.
 
     Returns:
         `distance` or `loss`, as the problem measures: the mean over the last `tail` steps.

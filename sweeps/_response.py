@@ -63,7 +63,7 @@ def figure(
     log10: bool = True,
     label: str | None = None,
 ) -> Figure:
-    """The response curves, above them the share of diverged runs and, where they span many decades, beside them their feet."""
+    """The response curves, the share of diverged runs above them, and their feet where they span many decades."""
     low, high = float(data.min()), float(data.max())
     wide = log10 and high - low > DECADES
     picture, panels = plt.subplots(1, 1 + wide, figsize=(11 if wide else 6.4, 4.8), layout="constrained", squeeze=False)
