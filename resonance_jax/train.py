@@ -69,8 +69,8 @@ def train(
 
         A diverged run goes on, and may come back. Once it is no longer finite it stands still at its last finite
         parameters, so that all outputs are finite for every run. Do not drop diverged runs from a mean: where most
-        diverged, the few others look good. Show `(data.diverged_at >= 0).mean("seed")` beside it, as `rj.plotting` does
-        with `diverged=data.diverged_at >= 0`, or take a median.
+        diverged, the few others look good. Show their share, `(data.diverged_at >= 0).mean("seed")`, beside the mean
+        or the median of all runs, as `rj.plotting` does with `diverged=data.diverged_at >= 0`.
 
     Raises:
         ValueError: a value out of its range, a shift that does not fit the problem, or an optimizer that is none.
