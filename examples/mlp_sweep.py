@@ -34,4 +34,4 @@ def axes(scale):
 
 
 def figure(data):
-    return rj.plotting.overview(data.loss.where(data.diverged_at < 0))
+    return rj.plotting.overview(data.loss, diverged=data.diverged_at >= 0)

@@ -19,9 +19,10 @@ from resonance_cli.printing import duration, say, size, table
 from resonance_jax import chunks, job, sweepfile
 from resonance_jax.axes import check_devices
 from resonance_jax.stopping import Guard
-from resonance_jax.store import MEANINGS, Store, load
+from resonance_jax.store import DIVERGED, MEANINGS, MISSING, Store, load
 
 matplotlib.use("Agg")  # no window on a cluster
+MEASURES = ("loss", "distance")  # of `train`: where a run diverged, the mean says nothing but that
 
 
 class Cluster(NamedTuple):
@@ -227,8 +228,10 @@ def plot(path: Path, out: Path | None, file: Path | None, output: str | None) ->
         names = [str(name) for name in data.data_vars if name != "status"]
         if output is not None and output not in names:
             raise ValueError(f"{path} has no output {output!r}; it has {', '.join(names)}")
-        preferred = [name for name in ("log10_distance", "loss", "distance") if name in names]
-        picture = rj.plotting.overview(data[output or [*preferred, *names][0]])
+        preferred = [name for name in ("log10_distance", *MEASURES) if name in names]
+        shown = output or [*preferred, *names][0]
+        diverged = (data.status == DIVERGED).where(data.status != MISSING) if shown in MEASURES else None
+        picture = rj.plotting.overview(data[shown], diverged=diverged)
     out = out or path.with_suffix(".png")
     picture.savefig(out, dpi=150)
     say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")

@@ -2,12 +2,14 @@
 
 import functools
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import blocks, checks, logscale
+from resonance_jax import blocks, checks, divergence, logscale
+from resonance_jax.divergence import DIVERGED_ABOVE
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.recursion import recursion
 from resonance_jax.shifts.base import Shift
@@ -22,6 +24,7 @@ def oscillate(
     eta: ArrayLike,
     num_steps: int,
     tail: int,
+    diverged_above: ArrayLike = DIVERGED_ABOVE,
 ) -> dict[str, Array]:
     """One run of SGDm, in error coordinates e = theta - theta*.
 
@@ -39,11 +42,14 @@ def oscillate(
         eta: step size, > 0.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean distance.
+        diverged_above: a run has diverged if its mean distance is more than so many times that of the start; see
+            `train`, which checks it along the way as well.
 
     Returns:
         `log10_distance`: log10 of the mean of ||theta_k - theta*|| over the last `tail` steps.
         `growth_rate`: growth of log ||(theta - theta*, v)|| per step, mean over the run.
         Both finite for every run; an error of exactly 0 reads as a tiny number.
+        `diverged`: whether the mean distance of the last steps is above the limit.
 
     Raises:
         ValueError: a value out of its range, or a shift that does not fit the problem.
@@ -52,19 +58,24 @@ def oscillate(
     >>> run = rj.oscillate(jax.random.key(0), shift=rj.shifts.sinusoid(1 / 22),
     ...                    problem=rj.problems.linear_regression(dim=1, samples=20),
     ...                    mu=0.99, eta=0.01, num_steps=1000, tail=100)
-    >>> bool(run["growth_rate"] > 0)  # resonance
-    True
+    >>> bool(run["growth_rate"] > 0), bool(run["diverged"])  # resonance
+    (True, True)
     """
     blocks.check_run(key, shift, problem.dim, num_steps, tail)
     checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
+    divergence.check(diverged_above)
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
     start, advance, phase_space = recursion(key, shift=shift, problem=problem, mu=mu, eta=eta)
     run = blocks.repeat(functools.partial(advance, measure=False), start, num_steps - tail)
     run = blocks.repeat(functools.partial(advance, measure=True), run, tail)
     grown = logscale.log_norm(phase_space(run)) - logscale.log_norm(phase_space(start))
+    log_distance = logscale.log(run.total) - np.log(tail)
+    theta_star, theta_0 = problem.weights(jax.random.split(key, 4)[0])
+    reference = divergence.reference(logscale.norm(theta_0 - theta_star), logscale.norm(theta_star))
     return {
-        "log10_distance": (logscale.log(run.total) - np.log(tail)) / np.log(10),
+        "log10_distance": log_distance / np.log(10),
         "growth_rate": grown / num_steps,
+        "diverged": log_distance - jnp.log(reference) > jnp.log(jnp.asarray(diverged_above, dtype)),
     }

@@ -1,4 +1,7 @@
-"""Pictures: heatmaps of distances with the contours of the theory on top, and response curves with their bands."""
+"""Pictures: heatmaps of distances with the contours of the theory on top, and response curves with their bands.
+
+Runs that diverged are never left out of a picture: their share is drawn, and the mean of all runs.
+"""
 
 from collections.abc import Mapping
 from typing import Any, cast
@@ -19,6 +22,7 @@ from resonance_jax.logscale import log10_mean
 PANELS = 6  # of an overview
 
 REDNESS = LinearSegmentedColormap.from_list("redness", ["#ffffff", "#ff8a70", "#e8200c", "#9c0010"])  # of rho >= 1
+SHARES = LinearSegmentedColormap.from_list("shares", ["#ffb3a1", "#e8200c", "#6b0010"])  # of diverged runs
 ZERO_STYLES = (("#ffffff", "-"), ("#ff7a5c", "--"), ("#4fd6ff", "-"), ("#b0ff8a", ":"))  # colour and line of each rate
 CURVE_STYLES = (("#7f7f7f", "-"), ("#d62728", "--"), ("#1f77b4", "-"), ("#2ca02c", ":"))
 LABELS = {
@@ -41,6 +45,7 @@ def heatmap(
     data: xr.DataArray,
     *,
     log_rho: xr.DataArray | None = None,
+    diverged: xr.DataArray | None = None,
     x: str = "f",
     y: str = "mu",
     limits: tuple[float, float] | None = None,
@@ -56,6 +61,8 @@ def heatmap(
     Args:
         data: two dimensions, `x` and `y`. For distances give their log10; the colour scale is then logarithmic.
         log_rho: log of the spectral radius over the same axes; contours at rho = 1 (white) and above (redder).
+        diverged: share of diverged runs over the same axes. Where it is above 0 it is drawn instead of the data, in
+            hatched red: a mean of all runs says little there, and a mean of the others hides it.
         x, y: dimensions on the horizontal and vertical axis.
         limits: of the colour scale; values beyond are drawn in its end colours. None: the range of the data.
         cmap: the default is even in lightness, so it reads in grey and by the colour-blind.
@@ -81,7 +88,9 @@ def heatmap(
         )
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
-    low, high = limits or (float(data.min()), float(data.max()))
+    if diverged is not None:
+        data = data.where(diverged.transpose(*data.dims) == 0)
+    low, high = limits or _range(data)
     mesh = ax.pcolormesh(
         data[x], data[y], data.transpose(y, x), norm=Normalize(low, high), cmap=cmap, shading="nearest", rasterized=True
     )
@@ -90,6 +99,8 @@ def heatmap(
     if title:
         ax.set_title(title)
     _colorbar(mesh, ax, data, (low, high), powers_of_ten, label or LABELS.get(str(data.name), str(data.name)))
+    if diverged is not None and float(diverged.max()) > 0:
+        _shares(diverged.transpose(y, x), ax)
     if log_rho is not None:
         contours(log_rho, x=x, y=y, ax=ax)
     if period_axis:
@@ -183,6 +194,7 @@ def response(
     hue: str,
     x: str = "T",
     over: str = "seed",
+    diverged: xr.DataArray | None = None,
     log10: bool = False,
     cmap: str = "viridis",
     title: str | None = None,
@@ -196,6 +208,9 @@ def response(
         hue: dimension with a curve for each of its values.
         x: dimension on the horizontal axis. Its value 0, the iid baseline, is marked by diamonds.
         over: dimension to average over.
+        diverged: which runs diverged, over the same dimensions, e.g. `dataset.diverged_at >= 0`. A strip above the
+            curves shows their share. They are part of the mean all the same. Without `log10`, the vertical axis covers
+            the means without a diverged run: where there is one, the curve leaves the picture, to a triangle.
         log10: the data are log10 of what is averaged; means are taken of the values themselves and the vertical axis is
             logarithmic.
         cmap: colours of the curves, from the smallest value of `hue` to the largest.
@@ -218,7 +233,7 @@ def response(
         )
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")
-    mean, low, high = mean_and_band(data, over, log10=log10)
+    mean, low, high = mean_and_band(data, over, log10=log10, bootstrap=True)
     colours = plt.get_cmap(cmap)(np.linspace(0, 0.92, data.sizes[hue]))
     for value, colour in zip(data[hue].values, colours, strict=True):
         one = {hue: value}
@@ -231,6 +246,11 @@ def response(
         ax.scatter([], [], marker="D", s=45, c="white", edgecolors="black", label="iid baseline")
     if log10:
         _decades(ax, float(low.min()), float(high.max()))
+    share = None if diverged is None else diverged.astype(float).mean(over).transpose(x, hue)
+    if share is not None and float(share.max()) > 0:
+        if not log10:
+            _cover(ax, low.where(share == 0), high.where(share == 0), mean.transpose(x, hue), colours)
+        _strip(ax, share, colours)
     ax.set_xlabel(LABELS.get(x, x))
     ax.set_ylabel(label or LABELS.get(str(data.name), str(data.name)))
     ax.grid(alpha=0.3, lw=0.6)
@@ -240,55 +260,124 @@ def response(
     return ax
 
 
-def overview(data: xr.DataArray, *, over: str = "seed") -> Figure:
+def overview(data: xr.DataArray, *, over: str = "seed", diverged: xr.DataArray | None = None) -> Figure:
     """Draw any output of a sweep: a curve over one axis, a heatmap over two, and a panel for each value of a third.
 
     Args:
         data: over the axes of a sweep. Of further axes, and of dimensions of its own, the first value is drawn.
         over: dimension to average over, if it is there; a log10 is averaged as what it is the log10 of. What spans more
             than three decades is drawn on a logarithmic scale.
+        diverged: which runs diverged, over the same axes, e.g. `dataset.diverged_at >= 0`. Their share is drawn too:
+            instead of the data in a heatmap, above it beside a curve.
 
     Returns:
         The figure.
+
+    >>> import matplotlib; matplotlib.use("Agg")
+    >>> loss = xr.DataArray([[0.1, 0.2], [0.2, 1e30]], {"T": [1.0, 2.0]}, ("seed", "T"), name="loss")
+    >>> overview(loss, diverged=loss > 1e3).get_suptitle()
+    'loss; mean over seed; 25% of the runs diverged'
     """
     log10 = str(data.name).startswith("log10_")
     titles = [str(data.name)]
+    share = (
+        xr.zeros_like(data, float)
+        if diverged is None
+        else diverged.astype(float).broadcast_like(data).transpose(*data.dims)
+    )
+    total = float(share.mean())
     if over in data.dims:
-        data = (log10_mean(data, over) if log10 else data.mean(over)).rename(data.name)
+        mean = log10_mean(data, over) if log10 else data.astype(float).mean(over)  # float32 could overflow
+        data, share = mean.rename(data.name), share.mean(over)
         titles.append(f"mean over {over}")
-    if not log10 and 0 < data.min() < data.max() / 1000:  # linear colours would show the largest values alone
+    if diverged is not None:
+        titles.append(f"{100 * total:.3g}% of the runs diverged")
+    low, high = _range(data.where(share == 0))
+    if not log10 and 0 < low < high / 1000:  # linear colours would show the largest values alone
         data, log10 = cast(xr.DataArray, np.log10(data)), True
     shown = [str(dim) for dim in data.dims if data.sizes[dim] > 1][:3] or [str(data.dims[0])]
     dropped = [str(dim) for dim in data.dims if dim not in shown]
-    data = data.isel(dict.fromkeys(dropped, 0))
+    data, share = (one.isel(dict.fromkeys(dropped, 0)) for one in (data, share))
     titles += [f"{name} = {data[name].item():g}" for name in dropped if name in data.coords]
 
-    parts = [data]
+    parts = [(data, share)]
     if len(shown) == 3:
         many = data.sizes[shown[0]]
-        parts = [data.isel({shown[0]: int(i)}) for i in np.linspace(0, many - 1, min(many, PANELS))]
+        chosen = [{shown[0]: int(i)} for i in np.linspace(0, many - 1, min(many, PANELS))]
+        parts = [(data.isel(one), share.isel(one)) for one in chosen]
     columns = min(3, len(parts))
     rows = -(-len(parts) // columns)
     size = (6.4, 4.8) if len(parts) == 1 else (4.6 * columns, 3.9 * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
-    finite = data.values[np.isfinite(data.values)]
-    limits = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
-    for ax, part in zip(axes.flat, parts, strict=False):
+    limits = _range(data.where(share == 0))
+    for ax, (part, diverging) in zip(axes.flat, parts, strict=False):
         if len(shown) == 1:
-            ax.plot(part[shown[0]], part, ".-")
+            (line,) = ax.plot(part[shown[0]], part, ".-")
             if log10:
                 _decades(ax, *limits)
+            if total > 0:
+                curve, colour = part.expand_dims("curve", 1), [line.get_color()]
+                _cover(ax, part.where(diverging == 0), part.where(diverging == 0), curve, colour)
+                _strip(ax, diverging.expand_dims("curve", 1), colour)
             ax.set_xlabel(LABELS.get(shown[0], shown[0]))
             ax.set_ylabel(LABELS.get(str(data.name), str(data.name)))
             ax.grid(alpha=0.3, lw=0.6)
         else:
             x, y = shown[-2:]
             title = f"{shown[0]} = {part[shown[0]].item():g}" if len(shown) == 3 else None
-            heatmap(part, x=x, y=y, limits=limits, powers_of_ten=log10, title=title, ax=ax)
+            heatmap(part, x=x, y=y, limits=limits, powers_of_ten=log10, diverged=diverging, title=title, ax=ax)
     for ax in axes.flat[len(parts) :]:
         ax.set_visible(False)
     figure.suptitle("; ".join(titles), fontsize=11)
     return figure
+
+
+def _range(data: xr.DataArray) -> tuple[float, float]:
+    """Smallest and largest finite value; 0 and 1 if there is none."""
+    finite = data.values[np.isfinite(data.values)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def _cover(ax: Axes, low: xr.DataArray, high: xr.DataArray, curves: xr.DataArray, colours: Any) -> None:
+    """Limit the vertical axis to a range; a triangle at its top stands for a point above. `curves` as in `_strip`."""
+    bottom, top = _range(low)[0], _range(high)[1]
+    margin = 0.05 * (top - bottom) or 0.05 * abs(top) or 0.05
+    ax.set_ylim(bottom - margin, top + margin)
+    for values, colour in zip(curves.values.T, colours, strict=True):
+        above = curves[curves.dims[0]].values[values > top + margin]
+        ax.plot(above, np.full(above.size, 0.985), "^", color=colour, ms=5, transform=ax.get_xaxis_transform())
+
+
+def _strip(ax: Axes, share: xr.DataArray, colours: Any) -> None:
+    """Shares of diverged runs above the axes; dimensions: the horizontal axis, the curves."""
+    strip = ax.inset_axes((0, 1.03, 1, 0.14), sharex=ax)
+    for values, colour in zip(share.values.T, colours, strict=True):
+        strip.plot(share[share.dims[0]], 100 * values, ".-", color=colour, lw=1, ms=3)
+    strip.set_ylim(-8, 108)
+    strip.set_yticks([0, 50, 100])
+    strip.tick_params(labelbottom=False, labelsize=7)
+    strip.set_ylabel("diverged\n(% of runs)", fontsize=7)
+    strip.grid(alpha=0.3, lw=0.6)
+
+
+def _shares(share: xr.DataArray, ax: Axes) -> None:
+    """Shares of diverged runs as red cells, hatched to stand out in grey too; dimensions: vertical, horizontal axis."""
+    y, x = share.dims
+    cells = np.ma.masked_where(~(share.values > 0), share.values)
+    mesh = ax.pcolor(
+        share[x],
+        share[y],
+        cells,
+        norm=Normalize(0, 1),
+        cmap=SHARES,
+        hatch="////",
+        edgecolors="black",
+        antialiased=False,
+        lw=0,
+        shading="nearest",
+    )
+    figure: Any = ax.figure
+    figure.colorbar(mesh, ax=ax, label="share of diverged runs", format=lambda value, _: f"{value:.0%}")
 
 
 def _decades(ax: Axes, low: float, high: float) -> None:

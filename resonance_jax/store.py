@@ -29,9 +29,9 @@ MEANINGS = ("missing", "ok", "diverged", "nonfinite")
 STATUS = "status"
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)  # of an array, which is the name of a folder too
 CODECS = {"bytes", "zstd", "crc32c"}  # all that a store of ours holds; none of them runs code from a file
-DIVERGES = {  # outputs of `train` and `oscillate` that tell a diverged run
+DIVERGES = {  # outputs by which a point says that its run diverged; those of `train` and `oscillate` are such
     "diverged_at": lambda step: step >= 0,
-    "log10_distance": lambda distance: distance > 0,
+    "diverged": lambda flag: flag.astype(bool),
 }
 
 

@@ -7,20 +7,29 @@ import jax
 import jax.numpy as jnp
 import optax
 from jax import Array
+from jax.typing import ArrayLike
 
-from resonance_jax import blocks
+from resonance_jax import blocks, divergence
+from resonance_jax.divergence import DIVERGED_ABOVE
 from resonance_jax.fused import fused
 from resonance_jax.problems.base import Problem
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
-State = tuple["_Run", Any, Array, Array]  # run, state of the shift, mean error so far, steps done
-
 
 class _Run(NamedTuple):
     parameters: Any
     optimizer_state: Any
-    diverged_at: Array  # (), int32; -1 while the run is finite
+    stopped_at: Array  # (), int32; the step in which a number ceased to be finite, -1 while none did
+
+
+class _State(NamedTuple):
+    run: _Run
+    shift_state: Any
+    mean: Array  # of the error over the steps measured so far
+    error: Array  # at the last check
+    diverged_at: Array  # (), int32
+    done: Array  # steps, int32
 
 
 def train(
@@ -31,6 +40,7 @@ def train(
     optimizer: optax.GradientTransformation,
     num_steps: int,
     tail: int,
+    diverged_above: ArrayLike = DIVERGED_ABOVE,
 ) -> dict[str, Array]:
     """One run of an optimizer on inputs whose mean moves.
 
@@ -45,12 +55,22 @@ def train(
         optimizer: an `optax.GradientTransformation`, e.g. `optax.adam(0.01, b1=beta1)`.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean.
+        diverged_above: a run has diverged once its error, the problem's own `distance` or `loss`, exceeds this many
+            times its error at the start, or is no longer finite. The error of parameters that are all 0 takes the place
+            of that of the start where it is larger, so that a start at the optimum counts for nothing. The default is
+            above every transient of stable runs that we found, see `resonance_jax/divergence.py`.
 
     Returns:
         `distance` or `loss`, as the problem measures: the mean over the last `tail` steps.
-        `diverged_at`: the step in which a parameter or the loss ceased to be finite, -1 if none did. The run stands
-        still from there, at its last finite parameters, and its mean is finite: `data.loss.where(data.diverged_at < 0)`
-        leaves such runs out of a mean over seeds.
+        `growth_rate`: growth of the log of the error per step, from the start to the last finite state.
+        `diverged_at`: the step after which the run was first found to have diverged, -1 if it never was. The error is
+        held against its limit every few hundred steps (at most 625) and at the end, where the mean must keep to it too;
+        the step in which a parameter or the loss ceased to be finite is exact.
+
+        A diverged run goes on, and may come back. Once it is no longer finite it stands still at its last finite
+        parameters, so that all outputs are finite for every run. Do not drop diverged runs from a mean: where most
+        diverged, the few others look good. Show their share, `(data.diverged_at >= 0).mean("seed")`, beside the mean
+        or the median of all runs, as `rj.plotting` does with `diverged=data.diverged_at >= 0`.
 
     Raises:
         ValueError: a value out of its range, a shift that does not fit the problem, or an optimizer that is none.
@@ -63,6 +83,7 @@ def train(
     (True, -1)
     """
     blocks.check_run(key, shift, problem.dim, num_steps, tail)
+    divergence.check(diverged_above)
     if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
         raise ValueError(
             f"optimizer must be an optax.GradientTransformation, got {optimizer!r}; "
@@ -74,6 +95,9 @@ def train(
     parameters, truth = problem.init(weights_key, shift, shift_state)
     largest = jnp.finfo(jnp.result_type(float)).max
 
+    def error_of(parameters: Any) -> Array:
+        return jnp.nan_to_num(problem.error(parameters, truth), nan=largest, posinf=largest)
+
     def step(run: _Run, k: Array, noise: Any, mean: Array) -> _Run:
         batch = problem.batch(noise, mean, shift.spread)
         loss, gradient = jax.value_and_grad(problem.loss)(run.parameters, truth, batch)
@@ -81,36 +105,58 @@ def train(
             updates, optimizer_state = optimizer.update(gradient, run.optimizer_state, run.parameters)
             parameters = optax.apply_updates(run.parameters, updates)
         finite = jnp.isfinite(loss) & _all_finite(parameters)
-        going = finite & (run.diverged_at < 0)
+        going = finite & (run.stopped_at < 0)
         parameters = jax.tree.map(lambda new, old: jnp.where(going, new, old), parameters, run.parameters)
-        return _Run(parameters, optimizer_state, jnp.where(finite | (run.diverged_at >= 0), run.diverged_at, k))
+        return _Run(parameters, optimizer_state, jnp.where(finite | (run.stopped_at >= 0), run.stopped_at, k))
 
-    def advance(state: State, num_blocks: int, length: int, measure: bool) -> State:
-        """Steps on noise drawn together; `mean` is that of the error over the steps measured so far."""
-        run, shift_state, mean, done = state
+    def advance(state: _State, num_blocks: int, length: int, measure: bool) -> _State:
+        """Steps on noise drawn together, and then the check: at every step it would cost as much as the step."""
         length = num_blocks * length
-        k = done + jnp.arange(length, dtype=jnp.int32)
-        noise, means, shift_state = blocks.draw(problem.noise, shift, keys, k, shift_state)
+        k = state.done + jnp.arange(length, dtype=jnp.int32)
+        noise, means, shift_state = blocks.draw(problem.noise, shift, keys, k, state.shift_state)
 
         def one(carry: tuple[_Run, Array], drawn: tuple[Array, Any, Array]) -> tuple[tuple[_Run, Array], None]:
             run, mean = carry
             run = step(run, *drawn)
             if measure:
                 count = (drawn[0] - (num_steps - tail) + 1).astype(mean.dtype)
-                error = jnp.nan_to_num(problem.error(run.parameters, truth), nan=largest, posinf=largest)
-                mean = mean + (error / count - mean / count)  # no sum that could overflow
+                mean = mean + (error_of(run.parameters) / count - mean / count)  # no sum that could overflow
             return (run, mean), None
 
-        run, mean = fused(lambda carry, drawn: jax.lax.scan(one, carry, drawn)[0])((run, mean), (k, noise, means))
-        return run, shift_state, mean, done + length
+        run, mean = fused(lambda carry, drawn: jax.lax.scan(one, carry, drawn)[0])(
+            (state.run, state.mean), (k, noise, means)
+        )
+        done = state.done + length
+        error = error_of(run.parameters)
+        stopped = run.stopped_at >= 0
+        diverged = stopped | (jnp.maximum(error, mean) > limit)
+        seen_at = jnp.where(diverged, jnp.where(stopped, run.stopped_at, done - 1), -1)
+        diverged_at = jnp.where(state.diverged_at < 0, seen_at, state.diverged_at)
+        return _State(run, shift_state, mean, error, diverged_at, done)
 
+    start = problem.error(parameters, truth)
+    zero = problem.error(jax.tree.map(jnp.zeros_like, parameters), truth)
+    reference = divergence.reference(start, zero)
+    limit = jnp.asarray(diverged_above, reference.dtype) * reference
     with jax.numpy_dtype_promotion("standard"):
         optimizer_state = optimizer.init(parameters)
     run = _Run(parameters, optimizer_state, jnp.int32(-1))
-    state = (run, shift_state, jnp.zeros((), jnp.result_type(float)), jnp.int32(0))
+    state = _State(run, shift_state, jnp.zeros((), reference.dtype), reference, jnp.int32(-1), jnp.int32(0))
     state = blocks.repeat(functools.partial(advance, measure=False), state, num_steps - tail)
-    run, _, mean, _ = blocks.repeat(functools.partial(advance, measure=True), state, tail)
-    return {problem.measure: mean, "diverged_at": run.diverged_at}
+    state = blocks.repeat(functools.partial(advance, measure=True), state, tail)
+    return {
+        problem.measure: state.mean,
+        "growth_rate": _growth_rate(divergence.positive(start, reference), state, num_steps),
+        "diverged_at": state.diverged_at,
+    }
+
+
+def _growth_rate(start: Array, state: _State, num_steps: int) -> Array:
+    """Growth of the log of the error per step, to the last finite state."""
+    info, stopped_at = jnp.finfo(start.dtype), state.run.stopped_at
+    end = jnp.where(stopped_at == 0, info.max, state.error)  # the first step left the range of floats
+    steps = jnp.maximum(jnp.where(stopped_at < 0, num_steps, stopped_at), 1)
+    return (jnp.log(jnp.maximum(end, info.tiny)) - jnp.log(start)) / steps.astype(start.dtype)
 
 
 def _all_finite(tree: Any) -> Array:

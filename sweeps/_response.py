@@ -53,15 +53,26 @@ def axes(scale: str, longest: int, *, paper_seeds: int = 10, **curves: np.ndarra
     return {"seed": np.arange(size["seed"]), "T": np.arange(0, longest + 1, size["step"]).astype(float)} | chosen
 
 
-def figure(data: xr.DataArray, hue: str, title: str, *, x: str, log10: bool = True, label: str | None = None) -> Figure:
-    """The response curves and, where they span many decades, beside them their feet."""
+def figure(
+    data: xr.DataArray,
+    diverged: xr.DataArray,
+    hue: str,
+    title: str,
+    *,
+    x: str,
+    log10: bool = True,
+    label: str | None = None,
+) -> Figure:
+    """The response curves, the share of diverged runs above them, and their feet where they span many decades."""
     low, high = float(data.min()), float(data.max())
     wide = log10 and high - low > DECADES
     picture, panels = plt.subplots(1, 1 + wide, figsize=(11 if wide else 6.4, 4.8), layout="constrained", squeeze=False)
-    picture.suptitle(f"{title}; bands: 95% over {data.seed.size} seeds", fontsize=11)
+    count = int(diverged.sum())
+    told = f"{count} of {diverged.size} runs diverged" if count else "no run diverged"
+    picture.suptitle(f"{title}; bands: 95% over {data.seed.size} seeds; {told}", fontsize=11 if wide else 9)
     label = label or rf"mean distance $\Vert\theta_k-\theta^*\Vert$, last {TAIL} steps"
-    for ax in panels[0]:
-        rj.plotting.response(data, hue=hue, log10=log10, label=label, ax=ax)
+    for ax, shares in zip(panels[0], (diverged, None), strict=False):
+        rj.plotting.response(data, hue=hue, diverged=shares, log10=log10, label=label, ax=ax)
         ax.set_xlabel(x)
     if wide:
         foot = rj.log10_mean(data, "seed").min()

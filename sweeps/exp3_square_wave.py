@@ -30,7 +30,9 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(data.log10_distance, "samples", "SGDm under a square wave, $d$ = 5", x=_response.PERIOD)
+    return _response.figure(
+        data.log10_distance, data.diverged, "samples", "SGDm under a square wave, $d$ = 5", x=_response.PERIOD
+    )
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -23,7 +23,11 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 def figure(data: xr.Dataset) -> Figure:
     return _response.figure(
-        data.log10_distance, "dim", f"SGDm under a switching mean, $v$ = {VARIANCE}", x=_response.INTERVAL
+        data.log10_distance,
+        data.diverged,
+        "dim",
+        f"SGDm under a switching mean, $v$ = {VARIANCE}",
+        x=_response.INTERVAL,
     )
 
 

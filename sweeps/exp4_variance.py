@@ -21,7 +21,9 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(data.log10_distance, "v", "SGDm under a switching mean, $d$ = 5", x=_response.INTERVAL)
+    return _response.figure(
+        data.log10_distance, data.diverged, "v", "SGDm under a switching mean, $d$ = 5", x=_response.INTERVAL
+    )
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -37,7 +37,7 @@ def figure(data: xr.Dataset) -> Figure:
     label = rf"mean distance $\Vert\theta_k-\theta^*\Vert$, last {TAIL} steps"
     title = "Adam under a switching mean, $d$ = 5, $v$ = 1"
     log10 = np.log10(data.distance).rename("distance")
-    return _response.figure(log10, "beta1", title, x=_response.INTERVAL, label=label)
+    return _response.figure(log10, data.diverged_at >= 0, "beta1", title, x=_response.INTERVAL, label=label)
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -20,7 +20,7 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 def figure(data: xr.Dataset) -> Figure:
     return _response.figure(
-        data.log10_distance, "mu", "Reduced momentum: square wave, 5 samples a step", x=_response.PERIOD
+        data.log10_distance, data.diverged, "mu", "Reduced momentum: square wave, 5 samples a step", x=_response.PERIOD
     )
 
 

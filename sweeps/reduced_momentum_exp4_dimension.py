@@ -20,7 +20,11 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 def figure(data: xr.Dataset) -> Figure:
     return _response.figure(
-        data.log10_distance, "mu", "Reduced momentum: switching mean, $d$ = 9, $v$ = 0.25", x=_response.INTERVAL
+        data.log10_distance,
+        data.diverged,
+        "mu",
+        "Reduced momentum: switching mean, $d$ = 9, $v$ = 0.25",
+        x=_response.INTERVAL,
     )
 
 

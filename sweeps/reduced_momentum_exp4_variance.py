@@ -21,7 +21,11 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 def figure(data: xr.Dataset) -> Figure:
     return _response.figure(
-        data.log10_distance, "mu", f"Reduced momentum: switching mean, $v$ = {VARIANCE}, $d$ = 5", x=_response.INTERVAL
+        data.log10_distance,
+        data.diverged,
+        "mu",
+        f"Reduced momentum: switching mean, $v$ = {VARIANCE}, $d$ = 5",
+        x=_response.INTERVAL,
     )
 
 

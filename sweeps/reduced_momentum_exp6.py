@@ -25,7 +25,7 @@ def figure(data: xr.Dataset) -> Figure:
 
 
 def claims(data: xr.Dataset) -> list[Claim]:
-    curves = exp6_mlp.finite(data).mean("seed")
+    curves = exp6_mlp.mean_loss(data)
     top = _response.highest(curves)
     excess = top / curves.sel(T=0)
     return [

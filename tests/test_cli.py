@@ -16,6 +16,7 @@ import pytest
 import xarray as xr
 from typer.testing import CliRunner
 
+import resonance_jax as rj
 import resonance_jax.store
 from resonance_cli.app import app
 from resonance_jax.sweepfile import parse_values, with_settings
@@ -249,6 +250,35 @@ def test_status_export_plot(sweep_file, tmp_path):
         resonance("plot", out, "--out", tmp_path / "plot.png", *arguments)
         assert matplotlib.image.imread(tmp_path / "plot.png").std() > 0
     assert "has no output 'y'; it has z" in resonance("plot", out, "--output", "y", rc=2).stderr
+
+
+DIVERGING = """
+import jax.numpy as jnp
+import numpy as np
+
+def point(seed, T):
+    at = jnp.where(T > 10 * seed.astype(T.dtype), 7, -1)
+    return {"loss": jnp.where(at < 0, 0.1 * T, 1e21), "diverged_at": at}
+
+axes = {"seed": np.arange(4), "T": [5.0, 15.0, 25.0]}
+"""
+
+
+def test_plot_shows_what_diverged(tmp_path, monkeypatch):
+    file = tmp_path / "diverging.py"
+    file.write_text(DIVERGING)
+    out = tmp_path / "d.zarr"
+    resonance("run", file, "--out", out, "--chunk", "3", "--shard", "1/2")  # seeds 0 and 2
+    drawn = []
+    overview = rj.plotting.overview
+    monkeypatch.setattr(
+        rj.plotting, "overview", lambda *args, **named: drawn.append(overview(*args, **named)) or drawn[-1]
+    )
+    resonance("plot", out, "--out", tmp_path / "d.png")
+    assert drawn[0].get_suptitle() == "loss; mean over seed; 66.7% of the runs diverged"
+    (strip,) = drawn[0].axes[0].child_axes
+    assert strip.lines[0].get_ydata().tolist() == [50, 50, 100]
+    assert json.loads(resonance("status", out, "--json").stdout)["diverged"] == 4
 
 
 def test_plan_and_chart(sweep_file, tmp_path):

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -31,6 +33,19 @@ def test_bootstrap_interval_is_that_of_scipy():
     assert float(mean) == pytest.approx(np.log10(np.mean(10**values)))
     assert float(low) == pytest.approx(np.log10(theirs.low), abs=0.1 * width)
     assert float(high) == pytest.approx(np.log10(theirs.high), abs=0.1 * width)
+
+
+def test_bootstrap_band_of_losses_stays_above_zero():
+    """Where Student's does not; missing values count nothing, and those of float32 do not overflow."""
+    values = np.float32([[0.1, 0.1, 0.1, 0.1, 0.1, 9.0], [1, 2, 3, np.nan, np.nan, np.nan], [3e38] * 6])
+    data = xr.DataArray(values, dims=("T", "seed"))
+    mean, low, high = mean_and_band(data, bootstrap=True)
+    assert mean_and_band(data[0])[1] < 0
+    assert np.allclose(mean, [9.5 / 6, 2, values[2, 0]])
+    ends = np.nanmin(values, 1), low, mean, high, np.nanmax(values, 1)
+    assert all((one <= other * (1 + 1e-6)).all() for one, other in itertools.pairwise(ends))
+    theirs = stats.bootstrap((values[0],), np.mean, method="percentile", rng=np.random.default_rng(2))
+    assert np.allclose(theirs.confidence_interval, [low[0], high[0]], rtol=0.02)
 
 
 def test_huge_and_tiny_values_stay_finite():

@@ -117,6 +117,51 @@ def test_response_labels_powers_of_ten_or_plain_numbers():
     assert np.allclose(linear.lines[0].get_ydata(), CURVES.isel(v=0).mean("seed"))
 
 
+def diverging():
+    """Losses of 8 seeds, of which 0, 2 and 6 diverged at T = 0, 1, 2 of the second curve."""
+    axes = {"seed": range(8), "T": [0.0, 1.0, 2.0], "v": [0.1, 0.2]}
+    loss = xr.DataArray(np.random.default_rng(0).lognormal(size=(8, 3, 2)), axes, name="loss")
+    diverged = (loss.seed < xr.DataArray([0, 2, 6], {"T": axes["T"]})) & (loss.v == 0.2)
+    return loss.where(~diverged, 1e21), diverged.transpose(*loss.dims)
+
+
+def test_response_draws_the_share_of_diverged_runs():
+    loss, diverged = diverging()
+    ax = rj.plotting.response(loss, hue="v", diverged=diverged)
+    (strip,) = ax.child_axes
+    assert [line.get_ydata().tolist() for line in strip.lines] == [[0, 0, 0], [0, 25, 75]]
+    ax.figure.canvas.draw()
+    calm = loss.where(~diverged.any("seed")).mean("seed")
+    bottom, top = ax.get_ylim()
+    assert bottom < float(calm.min()) < float(calm.max()) < top < 100
+    assert ax.lines[1].get_ydata()[1:].min() > 1e20  # the mean of all runs leaves the picture
+    arrows = [line.get_xdata().tolist() for line in ax.lines if line.get_marker() == "^"]
+    assert arrows == [[], [1.0, 2.0]]
+    assert not rj.plotting.response(loss, hue="v", diverged=diverged & False).child_axes
+
+
+def test_response_bands_stay_above_zero():
+    skewed = xr.DataArray([[[0.01]], [[0.01]], [[3.0]]], {"seed": range(3), "T": [1.0], "v": [0.1]}, name="loss")
+    (band,) = [each for each in rj.plotting.response(skewed, hue="v").collections if each.get_alpha() == 0.2]
+    assert band.get_paths()[0].vertices[:, 1].min() > 0
+
+
+def test_overview_draws_the_share_of_diverged_runs():
+    loss, diverged = diverging()
+    two = rj.plotting.overview(loss, diverged=diverged)
+    values, shares = two.axes[0].collections
+    drawn = np.ma.filled(shares.get_array(), 0).reshape(2, 3)
+    np.testing.assert_allclose(drawn, [[0, 0, 0], [0, 0.25, 0.75]])
+    assert np.ma.getmaskarray(values.get_array()).tolist() == (drawn > 0).tolist()  # no mean is drawn there
+    assert values.norm.vmax < 100
+    assert shares.get_hatch()
+    assert two.get_suptitle() == "loss; mean over seed; 16.7% of the runs diverged"
+    one = rj.plotting.overview(loss.sel(v=0.2), diverged=diverged.sel(v=0.2))
+    (strip,) = one.axes[0].child_axes
+    assert strip.lines[0].get_ydata().tolist() == [0, 25, 75]
+    assert len(rj.plotting.overview(loss.where(~diverged, 1.0)).axes[0].collections) == 1
+
+
 def test_response_needs_its_three_dimensions():
     with pytest.raises(ValueError, match=r"response draws the dimensions 'T', 'v' and 'seed', got \('T', 'v'\)"):
         rj.plotting.response(CURVES.mean("seed"), hue="v")

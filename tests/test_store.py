@@ -106,11 +106,12 @@ def test_what_is_not_computed_is_nan(grid, tmp_path):
 
 def test_status_of_cells():
     outputs = {
-        "log10_distance": np.array([[-1.0, 2.0, np.nan, -1.0]]),
-        "diverged_at": np.array([[-1, -1, -1, 7]]),
-        "curve": np.array([[[0.0, np.inf], [0.0, 0.0], [0.0, 0.0], [np.nan, 0.0]]]),
+        "log10_distance": np.array([[-1.0, 2.0, np.nan, -1.0, 2.0]]),  # a number as any other
+        "diverged_at": np.array([[-1, -1, -1, 7, -1]]),
+        "diverged": np.array([[False, True, False, False, False]]),
+        "curve": np.array([[[0.0, np.inf], [0.0, 0.0], [0.0, 0.0], [np.nan, 0.0], [0.0, 0.0]]]),
     }
-    assert status_of(outputs, 2).tolist() == [[NONFINITE, DIVERGED, NONFINITE, DIVERGED]]
+    assert status_of(outputs, 2).tolist() == [[NONFINITE, DIVERGED, NONFINITE, DIVERGED, OK]]
     assert status_of({"n": np.array([1, 2])}, 1).tolist() == [OK, OK]
 
 

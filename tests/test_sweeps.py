@@ -187,6 +187,22 @@ def test_bad_command_lines(arguments, message, monkeypatch, capsys):
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_network_that_diverges_never_looks_good():
+    """Six of ten runs diverge at T = 10, one at T = 40: the others alone have a mean of 0.1 at both."""
+    axes = {"seed": range(10), "T": [0.0, 10.0, 40.0, 100.0], "v": [0.2, 0.4]}
+    loss = xr.DataArray(np.full((10, 4, 2), 0.1), axes)
+    diverged = loss.seed < xr.DataArray([0, 6, 1, 0], {"T": axes["T"]})
+    diverged = xr.zeros_like(loss, bool) | (diverged & (loss.v == 0.4))
+    data = xr.Dataset({"loss": loss.where(~diverged, 1e21), "diverged_at": xr.where(diverged, 9, -1)})
+    assert exp6_mlp.mean_loss(data).sel(v=0.4).values == pytest.approx([0.1, np.inf, 0.1, 0.1])
+    claim = exp6_mlp.claims(data)[1]
+    assert claim.measured == "7 of 80 runs diverge, at most 60% of those of one T and v"
+    assert claim.holds is False
+    picture = exp6_mlp.figure(data)
+    assert "7 of 80 runs diverged" in picture.get_suptitle()
+    assert [line.get_ydata().tolist() for line in picture.axes[0].child_axes[0].lines] == [[0] * 4, [0, 60, 10, 0]]
+
+
 def test_peaks_of_a_curve():
     T = np.arange(1.0, 101)
     curve = xr.DataArray(

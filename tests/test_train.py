@@ -50,7 +50,7 @@ def test_hyperparameters_of_any_optimizer_are_axes():
 
     axes = dict(seed=np.arange(2), eta=[0.01, 0.02], decay=[0.0, 5.0], T=[0, 9])
     data = rj.sweep(point, axes)
-    assert set(data) == {"distance", "diverged_at"}
+    assert set(data) == {"distance", "growth_rate", "diverged_at"}
     chosen = dict(seed=1, eta=0.02, decay=5.0, T=9)
     assert float(data.distance.sel(chosen)) == pytest.approx(float(jax.jit(point)(**chosen)["distance"]), rel=1e-4)
     assert float(data.distance.sel(decay=5.0).mean()) > float(data.distance.sel(decay=0.0).mean())
@@ -68,9 +68,9 @@ def test_divergence_is_recorded_and_poisons_nothing():
     assert ((data.diverged_at.sel(eta=3.0) > 10) & (data.diverged_at.sel(eta=3.0) < 120)).all()
     assert np.isfinite(data.distance).all()
     assert data.distance.sel(eta=3.0).min() > 1e15
-    stable = data.distance.where(data.diverged_at < 0).mean("seed")
-    assert stable.sel(eta=0.01) < 1
-    assert np.isnan(stable.sel(eta=3.0))
+    assert np.isfinite(data.growth_rate).all()
+    assert data.growth_rate.sel(eta=0.01).max() < 0
+    assert ((data.growth_rate.sel(eta=3.0) > 0.3) & (data.growth_rate.sel(eta=3.0) < 6)).all()
 
 
 def test_diverged_at_is_the_step_of_the_loop():
@@ -85,6 +85,9 @@ def test_diverged_at_is_the_step_of_the_loop():
             e, k = np.float32(e * -99), k + 1
     assert int(run["diverged_at"]) == k
     assert np.isfinite(run["distance"])
+    error = np.asarray(theta_0 - theta_star, float)
+    end = np.hypot(error[0], error[1] * 99.0**k)  # the other weight stands still
+    assert float(run["growth_rate"]) == pytest.approx(np.log(end / np.linalg.norm(error)) / k, rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -93,6 +96,7 @@ def test_diverged_at_is_the_step_of_the_loop():
         (dict(optimizer=optax.sgd), r"optimizer must be an optax.GradientTransformation, got .*call its factory first"),
         (dict(tail=900), r"tail must be at most num_steps, got tail=900 > num_steps=400; shorten the tail"),
         (dict(tail=0), r"tail must be a whole number of at least 1, got 0"),
+        (dict(diverged_above=1.0), r"diverged_above must lie in \(1, inf\), got 1.0; a run has diverged where it grew"),
         (dict(num_steps=0), r"num_steps must be a whole number of at least 1, got 0; a run needs"),
         (dict(shift=rj.shifts.square_wave(9, dim=2)), r"the shift moves 2 inputs but the problem has dim=3"),
     ],

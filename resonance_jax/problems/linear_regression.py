@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks, entrywise
+from resonance_jax import checks, entrywise, logscale
 from resonance_jax.entrywise import Matrix, Vector
 from resonance_jax.problems.base import Batch, Noise
 
@@ -213,7 +213,7 @@ def linear_regression(
         noise=noise,
         batch=batch,
         loss=loss,
-        error=lambda theta, theta_star: jnp.linalg.norm(theta - theta_star),
+        error=lambda theta, theta_star: logscale.norm(theta - theta_star),  # finite where its square is not
         measure="distance",
         num_weights=num_weights,
         weights=weights,
