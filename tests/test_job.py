@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import rich
 import xarray as xr
 
 import resonance_jax as rj
@@ -175,6 +176,7 @@ def test_one_line_of_json_for_each_chunk(grid, tmp_path, capsys):
 
 def test_a_bar_on_a_terminal(grid, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(rich, "_console", None)  # one that believes in this terminal must not outlive the test
     run(grid, tmp_path / "a.zarr", chunk=35)
     shown = capsys.readouterr().out
     assert "70/70" in shown
