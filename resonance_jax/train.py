@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import optax
 from jax import Array
 
-from resonance_jax import blocks
+from resonance_jax import blocks, contracts
 from resonance_jax.fused import fused
 from resonance_jax.problems.base import Problem
 from resonance_jax.problems.linear_regression import LinearRegression
@@ -62,7 +62,7 @@ def train(
     >>> bool(run["distance"] < 0.1), int(run["diverged_at"])
     (True, -1)
     """
-    blocks.check_run(key, shift, problem.dim, num_steps, tail)
+    contracts.check_training(key, shift, problem, num_steps, tail)
     if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
         raise ValueError(
             f"optimizer must be an optax.GradientTransformation, got {optimizer!r}; "
