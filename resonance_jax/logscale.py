@@ -83,10 +83,9 @@ def add(a: Scaled, b: Scaled) -> Scaled:
 
 def norm(tree: Any) -> Array:
     """Euclidean norm over all entries of a tree, safe from overflow and underflow of the squares."""
-    leaves = jax.tree.leaves(tree)
-    # The norm does not depend on the scale: to differentiate both of its parts and let them cancel would square it.
-    scale = jax.lax.stop_gradient(jnp.maximum(peak(tree), jnp.finfo(leaves[0].dtype).tiny))
-    return scale * root(sum(jnp.sum((leaf / scale) ** 2) for leaf in leaves), 0.0)
+    lift = room(tree, 0)  # an integer: a scale of floats would be differentiated too, and its square may overflow
+    square = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(shift_by(tree, lift)))
+    return shift_by(root(square, 0.0), -lift)
 
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))

@@ -59,7 +59,7 @@ def oscillate(
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
     start, advance, phase_space = recursion(key, shift=shift, problem=problem, mu=mu, eta=eta)
-    run = advance(advance(start, num_steps - tail, measure=False), tail, measure=True)
+    run = advance(start, num_steps, tail)
     grown = logscale.log_norm(phase_space(run)) - logscale.log_norm(phase_space(start))
     return {
         "log10_distance": (logscale.log(run.total) - np.log(tail)) / np.log(10),

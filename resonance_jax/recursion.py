@@ -19,6 +19,7 @@ ENTRYWISE = 6  # up to so many weights the state is one scalar per weight; beyon
 HEADROOM = 60  # a block starts at 2^60
 MOST_GROWTH = 2.0**32  # of a block by the bound below; with 2^18 of momentum it ends below 2^112
 LARGEST_TRACE = 2.0**14  # of B, so that its product with the error is finite too
+MOST_DRAWN = 625  # steps that are drawn together where care is taken
 
 
 State = tuple[Scaled, Array, Scaled, Array]  # phase space, room, total, strained: what a block changes
@@ -30,7 +31,7 @@ class _Block(NamedTuple):
     curvature: Any  # B entry by entry, or what its product with the error is made of
     b: Any  # over 2^size_of_b
     size_of_b: Array  # (), exponent of the largest
-    eta: Array  # (), step size; 0 where the block is wild
+    keep: Array  # (), 1, and 0 where the block is wild
 
 
 class Run(NamedTuple):
@@ -48,12 +49,12 @@ class Recursion(NamedTuple):
     """A run as a start and a way on."""
 
     start: Run
-    advance: Callable[..., Run]  # run, num_steps, measure -> the run so many steps later
+    advance: Callable[..., Run]  # run, num_steps, tail=0 -> so many steps later, the last `tail` distances summed
     phase_space: Callable[[Run], Scaled]  # run -> (e, v) of its last step
 
 
 def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array, eta: Array) -> Recursion:
-    """The recursion that `oscillate` documents, from its start; `measure` asks for the sum of distances.
+    """The recursion that `oscillate` documents, from its start.
 
     Steps are taken in blocks, and the state is rescaled between them. A block that leaves the range of floats strains
     the run, and it is repeated with care: rescaled after every step. Care takes three times as long, and nothing where
@@ -83,18 +84,21 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
         trace = sum(B[i][i] for i in range(problem.num_weights))
         return B if small else (moments, means), b, jnp.asarray(trace), shift_state
 
-    def advance(run: Run, num_steps: int, measure: bool) -> Run:
+    def advance(run: Run, num_steps: int, tail: int = 0) -> Run:
         """In blocks, and once more with care where a run of the sweep needs it."""
-        if num_steps == 0:
-            return run
 
-        def with_care() -> Run:
-            careful = blocks.repeat(functools.partial(steps_with_care, measure=measure), run, num_steps)
-            return jax.tree.map(lambda new, old: jnp.where(plain.strained > 0, new, old), careful, plain)
+        def moved(run: Run) -> tuple[Scaled, Array, Scaled]:
+            return run.phase_space, run.room, run.total
 
-        plain = blocks.repeat(functools.partial(steps, measure=measure), run, num_steps)
-        end = jax.lax.cond(any_lane(plain.strained > 0), with_care, lambda: plain)
-        return end._replace(strained=jnp.int32(0))
+        def with_care() -> tuple[Scaled, Array, Scaled]:
+            careful = steps_with_care(run, num_steps, tail)
+            return jax.tree.map(lambda new, old: jnp.where(plain.strained > 0, new, old), moved(careful), moved(plain))
+
+        plain = blocks.repeat(functools.partial(steps, measure=False), run, num_steps - tail)
+        plain = blocks.repeat(functools.partial(steps, measure=True), plain, tail)
+        phase_space, room, total = jax.lax.cond(any_lane(plain.strained > 0), with_care, lambda: moved(plain))
+        # The rest is the same in both, and stays out: what depends on the seed alone is drawn once for all its lanes.
+        return Run(phase_space, room, plain.shift_state, total, plain.k, run.strained)
 
     def steps(run: Run, num_blocks: int, length: int, measure: bool) -> Run:
         """Blocks of `length` steps, from one rescaling to the next; what they need is prepared for all of them."""
@@ -114,7 +118,7 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
             size_of_b = logscale.exponent_of(functools.reduce(jnp.maximum, (jnp.max(jnp.abs(x), axis=1) for x in b)))
             b = jax.vmap(logscale.shift_by)(b, -size_of_b)
             b = b if small else (jnp.stack(b, axis=-1),)
-        drawn = _Block(by_block(curvature), b, size_of_b, jnp.where(calm, eta, 0))
+        drawn = _Block(by_block(curvature), b, size_of_b, calm.astype(dtype))
 
         @fused
         def all_blocks(state: State, drawn: _Block) -> State:
@@ -131,7 +135,7 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
         phase_space: Scaled, room: Array, total: Scaled, strained: Array, block: _Block, length: int, measure: bool
     ) -> State:
         """`length` steps from one rescaling to the next."""
-        curvature, b, size_of_b, eta_of = block
+        curvature, b, size_of_b, keep = block
         if b is not None:
             largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
             room = jnp.minimum(room, phase_space.exponent - largest_kick + HEADROOM)
@@ -144,11 +148,11 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
         def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
             error, velocity, sum_of_norms = carry
             curvature, b = drawn
-            error = move(error, velocity)
+            error = tuple(keep * e + v for e, v in zip(error, velocity, strict=True))
             gradient = product(curvature, error)
             if b is not None:
                 gradient = tuple(g - kick_scale * kick for g, kick in zip(gradient, b, strict=True))
-            velocity = tuple(mu * v - eta_of * g for v, g in zip(velocity, gradient, strict=True))
+            velocity = tuple(mu * v - (keep * eta) * g for v, g in zip(velocity, gradient, strict=True))
             if measure:
                 squares = sum(jnp.sum((unit * e) ** 2) for e in move(error, velocity))
                 sum_of_norms = sum_of_norms + logscale.root(squares, least)
@@ -171,17 +175,16 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
             total = logscale.add(total, Scaled(sum_of_norms, exponent + HEADROOM))
         return Scaled((error, velocity), exponent), room, total, jnp.where(lost, 1, strained)
 
-    def steps_with_care(run: Run, num_blocks: int, length: int, measure: bool) -> Run:
+    def steps_with_care(run: Run, num_steps: int, tail: int) -> Run:
         """The same steps, rescaled after each. All that must be finite is B itself, and eta."""
-        num_steps = num_blocks * length
-        curvature, b, _, shift_state = draw(run, num_steps)
-        b = b if small or b is None else (jnp.stack(b, axis=-1),)
+        group = min(num_steps, MOST_DRAWN)
+        end = run.k + num_steps
         size_of_eta = logscale.exponent_of(eta)
         eta_of = logscale.shift_by(eta, -size_of_eta)  # in [1, 2)
 
-        def step(state: tuple[Scaled, Scaled], drawn: tuple[Any, Any]) -> tuple[tuple[Scaled, Scaled], None]:
+        def step(state: tuple[Scaled, Scaled], drawn: tuple[Any, ...]) -> tuple[tuple[Scaled, Scaled], None]:
             ((error, velocity), exponent), total = state
-            curvature, b = drawn
+            curvature, b, live, counts = drawn
             error = move(error, velocity)
             gradient = product(curvature, error)
             top = jnp.maximum(0, size_of_eta + logscale.exponent_of(logscale.peak(gradient)))  # size of the new state
@@ -193,18 +196,28 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
             if b is not None:
                 kick = logscale.shift_by(b, size_of_eta - exponent - top)
                 velocity = tuple(v + eta_of * each for v, each in zip(velocity, kick, strict=True))
-            phase_space = logscale.normalize(Scaled((error, velocity), exponent + top))
-            if measure:
-                total = logscale.add(total, Scaled(logscale.norm(move(*phase_space.mantissa)), phase_space.exponent))
-            return (phase_space, total), None
+            new = logscale.normalize(Scaled((error, velocity), exponent + top))
+            if tail:
+                distance = counts.astype(dtype) * logscale.norm(move(*new.mantissa))
+                total = logscale.add(total, Scaled(distance, new.exponent))
+            return (jax.tree.map(lambda new, old: jnp.where(live > 0, new, old), new, state[0]), total), None
 
         @fused
-        def all_steps(state: tuple[Scaled, Scaled], drawn: tuple[Any, Any]) -> tuple[Scaled, Scaled]:
+        def all_steps(state: tuple[Scaled, Scaled], drawn: tuple[Any, ...]) -> tuple[Scaled, Scaled]:
             return jax.lax.scan(step, state, drawn)[0]
 
-        phase_space, total = all_steps((logscale.normalize(run.phase_space), run.total), (curvature, b))
-        room = logscale.room(phase_space.mantissa, HEADROOM)
-        return Run(phase_space, room, shift_state, total, run.k + num_steps, run.strained)
+        def next_group(_: Array, run: Run) -> Run:
+            curvature, b, _, shift_state = draw(run, group)
+            b = b if small or b is None else (jnp.stack(b, axis=-1),)
+            k = run.k + jnp.arange(group, dtype=jnp.int32)
+            live, counts = k < end, (k >= end - tail) & (k < end)
+            drawn = (curvature, b, live.astype(jnp.int32), counts.astype(jnp.int32))
+            phase_space, total = all_steps((run.phase_space, run.total), drawn)
+            return Run(phase_space, run.room, shift_state, total, run.k + group, run.strained)
+
+        begin = run._replace(phase_space=logscale.normalize(run.phase_space))
+        careful = jax.lax.fori_loop(0, -(-num_steps // group), next_group, begin)
+        return careful._replace(room=logscale.room(careful.phase_space.mantissa, HEADROOM))
 
     theta_star, theta_0 = problem.weights(weights_key)
     error = entries(theta_0 - theta_star)

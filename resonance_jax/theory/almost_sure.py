@@ -66,7 +66,7 @@ def almost_sure_growth(
     length = num_steps // num_batches
 
     def batch(run: Run, _: None) -> tuple[Run, Array]:
-        run = advance(run, length, measure=False)
+        run = advance(run, length)
         return run, logscale.log_norm(phase_space(run))
 
     sizes = jax.lax.scan(batch, start, None, num_batches)[1]

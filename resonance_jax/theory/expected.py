@@ -20,7 +20,7 @@ def gradient_matrix(
     """B as a function of the phase of a periodic shift."""
     if shift.period is None or shift.profile is None:
         raise ValueError(
-            "growth_rate and monodromy need a periodic shift, got one without a period; for AR(2) and every other shift "
+            "growth_rate and monodromy need a periodic shift, got one without a period; for AR(2) and all others "
             "take rj.theory.mean_growth(shift, problem, mu=mu, eta=eta)"
         )
     checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")
