@@ -69,7 +69,14 @@ def check_devices(devices: int | Sequence[Device] | None) -> tuple[Device, ...]:
         return tuple(local)
     if isinstance(devices, int | np.integer) and not isinstance(devices, bool):
         if not 1 <= devices <= len(local):
-            raise ValueError(f"devices must be between 1 and {len(local)}, got {devices}; this process sees {local}")
+            remedy = f"this process sees {local}"
+            if local[0].platform == "cpu" and devices > 1:
+                remedy += (
+                    f'. A CPU is one device unless told otherwise: jax.config.update("jax_num_cpu_devices", {devices}) '
+                    f"before JAX is first used, or XLA_FLAGS=--xla_force_host_platform_device_count={devices} in the "
+                    "environment"
+                )
+            raise ValueError(f"devices must be between 1 and {len(local)}, got {devices}; {remedy}")
         return tuple(local[:devices])
     chosen = tuple(devices) if isinstance(devices, Sequence) and not isinstance(devices, str) else ()
     if not chosen or len(set(chosen)) < len(chosen) or not all(isinstance(one, jax.Device) for one in chosen):

@@ -4,10 +4,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
 from jax import Array
 
-from resonance_jax import checks
 from resonance_jax.shifts.base import Shift
 
 State = TypeVar("State")
@@ -61,19 +59,3 @@ def draw(
         shift_state, cpu=in_pieces, default=lambda state: piece(state, k)
     )
     return noise_of, means, shift_state
-
-
-def check_run(key: Array, shift: Shift, dim: int, num_steps: Any, tail: Any) -> None:
-    """ValueError unless these make a run."""
-    if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
-        raise ValueError(f"key must be one typed key, got {key!r}; make it with jax.random.key(seed)")
-    checks.at_least_one("num_steps", num_steps, "a run needs at least one step")
-    checks.at_least_one("tail", tail, "what is reported is a mean over the last steps")
-    if tail > num_steps:
-        raise ValueError(f"tail must be at most num_steps, got tail={tail} > num_steps={num_steps}; shorten the tail")
-    means, _ = jax.eval_shape(shift.means, key, jax.ShapeDtypeStruct((1,), jnp.int32), jax.eval_shape(shift.init, key))
-    if means.shape[1] not in (1, dim):
-        raise ValueError(
-            f"the shift moves {means.shape[1]} inputs but the problem has dim={dim}; give both the same "
-            "number, or a shift of one input, which moves all alike"
-        )

@@ -74,7 +74,12 @@ def between(name: str, value: Any, low: float, high: float, remedy: str, *, open
 
 
 def at_least_one(name: str, value: Any, remedy: str) -> None:
-    """ValueError unless the value is a whole number >= 1."""
+    """ValueError unless the value is a plain whole number >= 1."""
+    if not is_concrete(value):
+        raise ValueError(
+            f"{name} fixes a shape and must be a plain number, got a traced one; take it off the axes (or out of the "
+            "arguments of jit and vmap), and sweep once for each of its values"
+        )
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}; {remedy}")
 

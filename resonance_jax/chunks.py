@@ -202,22 +202,58 @@ def compile_to_fit(grid: Grid, limit: int, devices: tuple[Device, ...], *, may_s
     Returns:
         The shape of a chunk, and the program, whose box is that shape rounded up to a multiple of the devices.
     """
-    while True:
-        box = box_of(grid.shape, limit)
-        whole = split_evenly(box, len(devices))
-        cells = math.prod(whole)
-        least = math.prod(split_evenly(box_of(grid.shape, 1), len(devices)))
-        try:
-            program = compile_box(grid.cell, whole, devices)
-        except MemoryError:  # compilers try kernels out
-            if not may_shrink or cells <= least:
-                raise
-            limit = cells // 2
-            continue
+    programs: dict[Shape, Program] = {}
+
+    def share(whole: Shape) -> float:
+        programs[whole] = compile_box(grid.cell, whole, devices)
         budget = free_memory(devices[0]) * MEMORY_SHARE
-        if not may_shrink or program.peak_bytes <= budget or cells <= least:
-            return box, program
-        limit = max(1, min(cells // 2, int(0.8 * cells * budget / program.peak_bytes)))
+        return programs[whole].peak_bytes / budget if budget > 0 else math.inf
+
+    if may_shrink:
+        box = box_that_fits(grid.shape, limit, len(devices), share)
+    else:
+        box = box_of(grid.shape, limit)
+        share(split_evenly(box, len(devices)))
+    return box, programs[split_evenly(box, len(devices))]
+
+
+def box_that_fits(shape: Shape, limit: int, num_devices: int, share: Callable[[Shape], float]) -> Shape:
+    """Shape of a chunk of at most `limit` cells that fits into the memory; fewer cells from each trial to the next.
+
+    The smallest chunk has one cell for each device. It is tried even if it takes more than its budget, which is only a
+    part of the memory and held against an estimate.
+
+    Args:
+        shape: of the grid.
+        limit: most cells.
+        num_devices: that share a chunk, so that it is rounded up to a multiple of them.
+        share: box, rounded up -> the part of the budget that it takes; MemoryError where it cannot even be compiled.
+
+    Raises:
+        MemoryError: the smallest chunk cannot be compiled.
+    """
+
+    def cells_of(limit: int) -> int:
+        return math.prod(split_evenly(box_of(shape, limit), num_devices))
+
+    while True:
+        box = box_of(shape, limit)
+        cells = cells_of(limit)
+        try:
+            taken = share(split_evenly(box, num_devices))
+            wanted = int(0.8 * cells / taken) if taken > 1 else cells
+        except MemoryError as error:  # compilers try kernels out
+            if cells <= num_devices:
+                raise MemoryError(
+                    f"one cell for each of {num_devices} devices does not fit into the memory; take fewer devices, "
+                    "smaller arrays in the point, or a device with more memory"
+                ) from error
+            taken, wanted = math.inf, cells
+        if taken <= 1 or cells <= num_devices:
+            return box
+        limit = max(1, min(cells // 2, wanted))
+        while cells_of(limit) >= cells:  # rounded up to what it was
+            limit //= 2
 
 
 @functools.lru_cache(maxsize=64)

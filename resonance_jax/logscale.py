@@ -5,6 +5,7 @@ when a power of two is moved from the floats into an integer now and then: multi
 of a mantissa.
 """
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -82,9 +83,22 @@ def add(a: Scaled, b: Scaled) -> Scaled:
 
 def norm(tree: Any) -> Array:
     """Euclidean norm over all entries of a tree, safe from overflow and underflow of the squares."""
-    leaves = jax.tree.leaves(tree)
-    scale = jnp.maximum(peak(tree), jnp.finfo(leaves[0].dtype).tiny)
-    return scale * jnp.sqrt(sum(jnp.sum((leaf / scale) ** 2) for leaf in leaves))
+    lift = room(tree, 0)  # an integer: a scale of floats would be differentiated too, and its square may overflow
+    square = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(shift_by(tree, lift)))
+    return shift_by(root(square, 0.0), -lift)
+
+
+@functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
+def root(square: Array, least: float) -> Array:
+    """Square root of a number >= 0, and 0 up to `least`; there its derivative is taken as 0, not as infinite."""
+    return jnp.sqrt(jnp.where(square > least, square, 0))
+
+
+@root.defjvp
+def _(least: float, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value = root(primals[0], least)
+    slope = jnp.where(value > 0, 0.5 / jnp.where(value > 0, value, 1), 0)
+    return value, slope * tangents[0]
 
 
 def log(value: Scaled) -> Array:

@@ -1,14 +1,12 @@
 """SGD with momentum on least squares as what it is: a linear recursion, driven by drawn samples, of unlimited range."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import blocks, checks, divergence, logscale
+from resonance_jax import checks, contracts, divergence, logscale
 from resonance_jax.divergence import DIVERGED_ABOVE
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.recursion import recursion
@@ -61,15 +59,14 @@ def oscillate(
     >>> bool(run["growth_rate"] > 0), bool(run["diverged"])  # resonance
     (True, True)
     """
-    blocks.check_run(key, shift, problem.dim, num_steps, tail)
+    contracts.check_run(key, shift, problem, num_steps, tail)
     checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
     divergence.check(diverged_above)
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
     start, advance, phase_space = recursion(key, shift=shift, problem=problem, mu=mu, eta=eta)
-    run = blocks.repeat(functools.partial(advance, measure=False), start, num_steps - tail)
-    run = blocks.repeat(functools.partial(advance, measure=True), run, tail)
+    run = advance(start, num_steps, tail)
     grown = logscale.log_norm(phase_space(run)) - logscale.log_norm(phase_space(start))
     log_distance = logscale.log(run.total) - np.log(tail)
     theta_star, theta_0 = problem.weights(jax.random.split(key, 4)[0])

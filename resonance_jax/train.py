@@ -9,7 +9,7 @@ import optax
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import blocks, divergence
+from resonance_jax import blocks, contracts, divergence
 from resonance_jax.divergence import DIVERGED_ABOVE
 from resonance_jax.fused import fused
 from resonance_jax.problems.base import Problem
@@ -82,7 +82,7 @@ def train(
     >>> bool(run["distance"] < 0.1), int(run["diverged_at"])
     (True, -1)
     """
-    blocks.check_run(key, shift, problem.dim, num_steps, tail)
+    contracts.check_training(key, shift, problem, num_steps, tail)
     divergence.check(diverged_above)
     if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
         raise ValueError(

@@ -37,6 +37,7 @@ class Shift(NamedTuple):
     iid_spread: ArrayLike = 0.0  # variance that the iid baseline, of mean 0, adds to the inputs
 
 
+@jax.custom_jvp
 def phase_after(k: Array, f: Array) -> Array:
     """Phase f k mod 1 in [0, 1) after k steps at frequency f, in turns.
 
@@ -55,6 +56,13 @@ def phase_after(k: Array, f: Array) -> Array:
     phase = k * whole.astype(integer) + _high_half(k, rest, info.bits // 2)
     leading = phase >> (info.bits - info.nmant - 1)  # as many bits as a float holds
     return leading.astype(f.dtype) * 2.0 ** -(info.nmant + 1)
+
+
+@phase_after.defjvp
+def _(primals: tuple[Array, Array], tangents: tuple[Any, Array]) -> tuple[Array, Array]:
+    """An integer has no derivative, the phase has: k."""
+    k, f = primals
+    return phase_after(k, f), k.astype(f.dtype) * tangents[1]
 
 
 def _high_half(a: Array, b: Array, half: int) -> Array:

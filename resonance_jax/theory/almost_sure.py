@@ -1,6 +1,5 @@
 """Growth of a typical run: Lyapunov exponents of the random product of one-step matrices."""
 
-import functools
 from typing import Any
 
 import jax
@@ -8,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import blocks, entrywise, logscale
+from resonance_jax import blocks, contracts, entrywise, logscale
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.recursion import Run, recursion
 from resonance_jax.shifts.base import Shift
@@ -53,7 +52,7 @@ def almost_sure_growth(
     """
     mu, eta = optimizer(mu, eta)
     key = jax.random.key(0) if key is None else key
-    blocks.check_run(key, shift, problem.dim, num_steps, 1)
+    contracts.check_run(key, shift, problem, num_steps, 1)
     if not isinstance(num_batches, int) or num_batches < 3 or num_steps % num_batches:
         raise ValueError(
             f"num_batches must be a whole number of at least 3 that divides num_steps={num_steps}, got {num_batches}; "
@@ -63,7 +62,7 @@ def almost_sure_growth(
     length = num_steps // num_batches
 
     def batch(run: Run, _: None) -> tuple[Run, Array]:
-        run = blocks.repeat(functools.partial(advance, measure=False), run, length)
+        run = advance(run, length)
         return run, logscale.log_norm(phase_space(run))
 
     sizes = jax.lax.scan(batch, start, None, num_batches)[1]
@@ -100,7 +99,7 @@ def lyapunov_spectrum(
     2.0
     """
     mu, eta = optimizer(mu, eta)
-    blocks.check_run(key, shift, problem.dim, num_steps, 1)
+    contracts.check_run(key, shift, problem, num_steps, 1)
     if problem.law.input_mask is not None:
         raise ValueError("the spectrum has an exponent for each weight; give dim as a plain number, without max_dim")
     problem = _without_noise(problem)

@@ -16,6 +16,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks, entrywise, logscale
+from resonance_jax.derivatives import FORWARD_ONLY, forward_only
 from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Shift
@@ -80,7 +81,8 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, num_steps: in
     identity = entrywise.matrix(jnp.eye(2 * n, dtype=dtype))
     start = Scaled((identity[:n], identity[n:]), jnp.int32(0))
     psi = jax.lax.fori_loop(0, num_blocks // together, advance, start)
-    return Scaled(psi.mantissa[0] + psi.mantissa[1], psi.exponent)
+    mantissa = psi.mantissa[0] + psi.mantissa[1]
+    return Scaled(mantissa if isinstance(num_blocks, int) else forward_only(mantissa, FORWARD_ONLY), psi.exponent)
 
 
 def flow(B: GradientMatrix, period: Array, mu: Array, eta: Array, num_steps: int | None) -> Scaled:

@@ -8,6 +8,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks, entrywise, logscale
+from resonance_jax.derivatives import FORWARD_ONLY, NO_SLOPE, forward_only, refused
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.continuous import MOST_STEPS
@@ -16,7 +17,7 @@ from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optim
 
 def whole_steps(period: Any) -> Array:
     """The period as a whole number of steps; -1 for a traced one that is not whole, or too long."""
-    period = jnp.asarray(period)
+    period = refused(jnp.asarray(period), NO_SLOPE)
     rounded = jnp.round(period)
     tolerance = 4 * float(jnp.finfo(period.dtype).eps)
     whole = (jnp.abs(period - rounded) <= tolerance * rounded) & (rounded <= MOST_STEPS)
@@ -42,7 +43,7 @@ def product(B: GradientMatrix, num_steps: Array, mu: Array, eta: Array) -> Scale
 
     identity = entrywise.matrix(jnp.where(num_steps < 0, jnp.nan, jnp.eye(2 * n, dtype=mu.dtype)))
     matrix = jax.lax.fori_loop(0, num_steps, step, Scaled((identity[:n], identity[n:]), jnp.int32(0)))
-    return Scaled(matrix.mantissa[0] + matrix.mantissa[1], matrix.exponent)
+    return Scaled(forward_only(matrix.mantissa[0] + matrix.mantissa[1], FORWARD_ONLY), matrix.exponent)
 
 
 def discrete_monodromy(

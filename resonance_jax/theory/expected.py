@@ -7,6 +7,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
+from resonance_jax.logscale import root
 from resonance_jax.problems.linear_regression import expected_gradient_matrix
 from resonance_jax.shifts.base import Shift
 
@@ -19,7 +20,8 @@ def gradient_matrix(
     """B as a function of the phase of a periodic shift."""
     if shift.period is None or shift.profile is None:
         raise ValueError(
-            "theory needs a periodic shift, got one without a period; take sinusoid or another periodic one"
+            "growth_rate and monodromy need a periodic shift, got one without a period; for AR(2) and all others "
+            "take rj.theory.mean_growth(shift, problem, mu=mu, eta=eta)"
         )
     checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")
     checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
@@ -51,7 +53,7 @@ def curvatures(
         square = jnp.sum(mean**2)
         along = c + square
         if bias:
-            upper = (along + 1) / 2 + jnp.sqrt(((along - 1) / 2) ** 2 + square)
+            upper = (along + 1) / 2 + root(((along - 1) / 2) ** 2 + square, 0.0)
             ends = [c / upper, upper]  # their product is the determinant, c
         else:
             ends = [along]

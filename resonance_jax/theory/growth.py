@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from resonance_jax.logscale import root
 from resonance_jax.shifts.base import Shift
 from resonance_jax.spectral import log_spectral_radius
 from resonance_jax.theory.continuous import MOST_STEPS, flow, too_long
@@ -75,8 +76,8 @@ def mode_rates(b: Array, mu: Array, eta: Array, discrete: bool) -> Array:
     """
     if discrete:
         centre = (1 + mu - eta * b) / 2
-        real = jnp.abs(centre) + jnp.sqrt(jnp.maximum(centre**2 - mu, 0))
-        size = jnp.where(centre**2 > mu, real, jnp.sqrt(mu))
+        real = jnp.abs(centre) + root(centre**2 - mu, 0.0)
+        size = jnp.where(centre**2 > mu, real, root(mu, 0.0))
         return jnp.log(jnp.maximum(size, jnp.finfo(mu.dtype).tiny))
     half = (1 - mu) / 2  # alpha sqrt(eta) / 2
-    return -half + jnp.sqrt(jnp.maximum(half**2 - eta * b, 0))
+    return -half + root(half**2 - eta * b, 0.0)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from resonance_jax import entrywise
+from resonance_jax import contracts, entrywise
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
@@ -37,14 +37,6 @@ class Inputs(NamedTuple):
         return (*entrywise.vector(m), 1.0) if self.bias else entrywise.vector(m)
 
 
-def _num_entries(shift: Shift) -> int:
-    """Entries of the means of a shift."""
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    state = jax.eval_shape(shift.init, key)
-    means, _ = jax.eval_shape(shift.means, key, jax.ShapeDtypeStruct((1,), jnp.int32), state)
-    return means.shape[1]
-
-
 def inputs_of(shift: Shift, problem: LinearRegression) -> Inputs:
     """What to follow under a shift.
 
@@ -56,7 +48,7 @@ def inputs_of(shift: Shift, problem: LinearRegression) -> Inputs:
             f"theory of noise is for rj.problems.linear_regression, got {type(problem).__name__}; for other problems "
             "measure the growth of runs, as rj.train does"
         )
-    law, num_entries = problem.law, _num_entries(shift)
+    law, num_entries = problem.law, contracts.num_inputs(shift)
     variance = law.input_variance + jnp.asarray(shift.spread, law.input_variance.dtype)
     if num_entries not in (1, problem.dim):
         raise ValueError(

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 
 from resonance_jax import entrywise, logscale
+from resonance_jax.derivatives import FORWARD_ONLY, NO_SLOPE, forward_only, refused
 from resonance_jax.fused import fused
 from resonance_jax.logscale import Scaled
 
@@ -51,6 +52,7 @@ def turns(period: Array) -> tuple[Array, Array]:
     >>> [int(n) for n in turns(jnp.asarray(22.5))]
     [2, 45]
     """
+    period = refused(period, NO_SLOPE)
     moving = jnp.isfinite(period)
     period = jnp.minimum(jnp.where(moving, period, 1), LONGEST)
     p = jnp.arange(1, MOST_TURNS + 1, dtype=jnp.int32)
@@ -100,7 +102,8 @@ def over_turns(step: Step, counts: Array, period: Array, coordinates: Callable[[
         return jax.vmap(functools.partial(all_steps, fused(advance)))(columns)
 
     advance = functools.partial(along, step)
-    return aligned(jax.lax.platform_dependent(jnp.diag(counts), cpu=one_after_another, default=at_once))
+    matrix = aligned(jax.lax.platform_dependent(jnp.diag(counts), cpu=one_after_another, default=at_once))
+    return matrix._replace(mantissa=forward_only(matrix.mantissa, FORWARD_ONLY))
 
 
 def aligned(columns: Scaled) -> Scaled:

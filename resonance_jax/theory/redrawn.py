@@ -14,6 +14,7 @@ import numpy as np
 from jax import Array
 
 from resonance_jax import checks, logscale
+from resonance_jax.derivatives import NO_SLOPE, refused
 from resonance_jax.logscale import Scaled
 from resonance_jax.shifts.base import Redrawn
 from resonance_jax.theory.products import BLOCK, Entries, Step, along
@@ -37,7 +38,7 @@ def check_redrawn(redrawn: Redrawn, dim: int, nodes: int) -> Array:
         raise ValueError(
             f"the shift draws {redrawn.dim} inputs but the problem has dim={dim}; give both the same number"
         )
-    T = redrawn.interval
+    T = refused(redrawn.interval, NO_SLOPE)
     fits = (jnp.round(T) == T) & (nodes > T)
     if checks.is_concrete(fits) and not fits:
         raise ValueError(

@@ -1,0 +1,141 @@
+"""What a run expects of its parts, checked on the host: functions of a shift or a problem, by name and by shape.
+
+The functions are traced without being computed, so that one of the wrong form is named here and not deep in a loop.
+"""
+
+import inspect
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+from resonance_jax import checks
+from resonance_jax.problems.base import Problem
+from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.shifts.base import Shift
+
+BLOCK = 2  # steps that means are asked for: neither one nor none
+
+
+def check_run(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> None:
+    """ValueError unless these make a run of a linear regression."""
+    if not isinstance(problem, LinearRegression):
+        raise ValueError(
+            f"problem must be one of rj.problems.linear_regression, got {_kind(problem)}; the linear recursion is that "
+            "of least squares, rj.train runs any problem"
+        )
+    _check_lengths(key, num_steps, tail)
+    _check_inputs(shift, problem.dim)
+
+
+def check_training(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> None:
+    """ValueError unless these make a run of `train`."""
+    missing = [name for name in Problem._fields if not hasattr(problem, name)]
+    if missing:
+        raise ValueError(
+            f"problem must be a problems.Problem, got {_kind(problem)} without {', '.join(missing)}; take one of "
+            "rj.problems, and call its factory first"
+        )
+    _check_lengths(key, num_steps, tail)
+    checks.at_least_one("Problem.dim", problem.dim, "count the inputs")
+    _check_inputs(shift, problem.dim)
+    if isinstance(problem, LinearRegression):
+        return
+    number = jnp.result_type(float)
+    mean, spread = jax.ShapeDtypeStruct((problem.dim,), number), jax.ShapeDtypeStruct((), number)
+    _check_call("Problem.init", problem.init, "key, shift, state")
+    start = jax.eval_shape(lambda key, state: problem.init(key, shift, state), key, jax.eval_shape(shift.init, key))
+    parameters, truth = _pair("Problem.init", start, "the parameters to start from, and the truth")
+    noise = _result_of("Problem.noise", problem.noise, "key", key)
+    batch = _result_of("Problem.batch", problem.batch, "noise, mean, spread", noise, mean, spread)
+    loss = _result_of("Problem.loss", problem.loss, "parameters, truth, batch", parameters, truth, batch)
+    error = _result_of("Problem.error", problem.error, "parameters, truth", parameters, truth)
+    for name, value in {"Problem.loss": loss, "Problem.error": error}.items():
+        if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
+            raise ValueError(f"{name} must return one real number, got {_of(value)}; take its mean or sum")
+
+
+def num_inputs(shift: Any) -> int:
+    """Entries of the means of a shift; ValueError for a shift that does not keep to its form."""
+    if not isinstance(shift, Shift):
+        raise ValueError(f"shift must be a Shift, got {_kind(shift)}; call its factory, e.g. rj.shifts.sinusoid(0.05)")
+    key = jax.eval_shape(lambda: jax.random.key(0))
+    k = jax.ShapeDtypeStruct((BLOCK,), jnp.int32)
+    state = _result_of("Shift.init", shift.init, "key", key)
+    found = _result_of("Shift.means", shift.means, "key, k, state", key, k, state)
+    means, after = _pair("Shift.means", found, "the means and the state after them")
+    shape, number = getattr(means, "shape", None), jnp.result_type(float)
+    if shape is None or len(shape) != 2 or shape[0] != BLOCK:
+        raise ValueError(
+            f"Shift.means must return means of shape (block, dim), got {_of(means)} for a block of {BLOCK} steps; "
+            "a mean of one input is means[:, None]"
+        )
+    if means.dtype != number:
+        raise ValueError(
+            f"Shift.means must return means of {number}, got {means.dtype}; cast them: "
+            "means.astype(jnp.result_type(float))"
+        )
+    if _form(after) != _form(state):
+        raise ValueError(
+            f"Shift.means must return a state like that of Shift.init, {_of(state)}, got {_of(after)}; keep its shapes "
+            "and dtypes"
+        )
+    return shape[1]
+
+
+def _check_lengths(key: Any, num_steps: Any, tail: Any) -> None:
+    if not (isinstance(key, Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.shape == ()):
+        raise ValueError(f"key must be one typed key, got {key!r}; make it with jax.random.key(seed)")
+    checks.at_least_one("num_steps", num_steps, "a run needs at least one step")
+    checks.at_least_one("tail", tail, "what is reported is a mean over the last steps")
+    if tail > num_steps:
+        raise ValueError(f"tail must be at most num_steps, got tail={tail} > num_steps={num_steps}; shorten the tail")
+
+
+def _check_inputs(shift: Any, dim: int) -> None:
+    entries = num_inputs(shift)
+    if entries not in (1, dim):
+        raise ValueError(
+            f"the shift moves {entries} inputs but the problem has dim={dim}; give both the same number, or a shift of "
+            "one input, which moves all alike"
+        )
+
+
+def _result_of(name: str, function: Any, arguments: str, *args: Any) -> Any:
+    """What a function of these arguments returns, in shapes."""
+    _check_call(name, function, arguments)
+    return jax.eval_shape(function, *args)
+
+
+def _check_call(name: str, function: Any, arguments: str) -> None:
+    if not callable(function):
+        raise ValueError(f"{name} must be a function of ({arguments}), got {_kind(function)}; give a function")
+    try:
+        inspect.signature(function).bind(*arguments.split(", "))
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must be a function of ({arguments}), got one of {inspect.signature(function)}: {error}; give it "
+            "these arguments, used or not"
+        ) from None
+    except ValueError:  # no signature to look at
+        pass
+
+
+def _pair(name: str, value: Any, parts: str) -> tuple[Any, Any]:
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise ValueError(f"{name} must return two things, {parts}, got {_of(value)}; return them as a tuple")
+    return value
+
+
+def _kind(value: Any) -> str:
+    return value.__name__ if callable(value) and hasattr(value, "__name__") else type(value).__name__
+
+
+def _form(tree: Any) -> Any:
+    return jax.tree.map(lambda leaf: (leaf.shape, str(leaf.dtype)), tree)
+
+
+def _of(tree: Any) -> str:
+    """Shapes and dtypes, for a message."""
+    return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", tree)).replace("'", "")
