@@ -10,19 +10,13 @@ from jax import Array
 
 from resonance_jax import blocks, entrywise, logscale
 from resonance_jax.fused import fused
-from resonance_jax.lanes import any_lane
 from resonance_jax.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 
 ENTRYWISE = 6  # up to so many weights the state is one scalar per weight; beyond, the program takes long to compile
-HEADROOM = 60  # a block starts at 2^60
-MOST_GROWTH = 2.0**32  # of a block by the bound below; with 2^18 of momentum it ends below 2^112
-LARGEST_TRACE = 2.0**14  # of B, so that its product with the error is finite too
-MOST_DRAWN = 625  # steps that are drawn together where care is taken
-
-
-State = tuple[Scaled, Array, Scaled, Array]  # phase space, room, total, strained: what a block changes
+UNIT = 62  # distances are summed in units of 2^62
+HEADROOM = 75  # 25 steps start at 2^75 and reach 2^125 at most; below there is room to fall by 2^-8 a step
 
 
 class _Block(NamedTuple):
@@ -31,7 +25,8 @@ class _Block(NamedTuple):
     curvature: Any  # B entry by entry, or what its product with the error is made of
     b: Any  # over 2^size_of_b
     size_of_b: Array  # (), exponent of the largest
-    keep: Array  # (), 1, and 0 where the block is wild
+    growth: Array  # (), exponent of the power of two that each step is divided by
+    shrink: Array  # (), its inverse
 
 
 class Run(NamedTuple):
@@ -42,7 +37,6 @@ class Run(NamedTuple):
     shift_state: Any
     total: Scaled  # sum of ||theta_k - theta*|| so far
     k: Array  # steps done, int32
-    strained: Array  # int32, 1 where a block has left the range of floats: what the run says from there is void
 
 
 class Recursion(NamedTuple):
@@ -54,14 +48,8 @@ class Recursion(NamedTuple):
 
 
 def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array, eta: Array) -> Recursion:
-    """The recursion that `oscillate` documents, from its start.
-
-    Steps are taken in blocks, and the state is rescaled between them. A block that leaves the range of floats strains
-    the run, and it is repeated with care: rescaled after every step. Care takes three times as long, and nothing where
-    no run of the sweep needs it.
-    """
+    """The recursion that `oscillate` documents, from its start."""
     dtype = mu.dtype
-    info = jnp.finfo(dtype)
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
     keys = (noise_key, shift_key)
     small = problem.num_weights <= ENTRYWISE
@@ -69,36 +57,12 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
     def entries(vector: Array) -> tuple[Array, ...]:
         return entrywise.vector(vector) if small else (vector,)
 
-    def move(error: tuple[Array, ...], velocity: tuple[Array, ...]) -> tuple[Array, ...]:
-        return tuple(e + v for e, v in zip(error, velocity, strict=True))
-
-    def product(curvature: Any, error: tuple[Array, ...]) -> tuple[Array, ...]:
-        """B e."""
-        return entrywise.matvec(curvature, error) if small else (problem.product(*curvature, shift.spread, *error),)
-
-    def draw(run: Run, num_steps: int) -> tuple[Any, Any, Array, Any]:
-        """B (or what its products are made of), b and tr B of the next steps, which stand in front, and the state."""
-        k = run.k + jnp.arange(num_steps, dtype=jnp.int32)
-        moments, means, shift_state = blocks.draw(problem.noise_moments, shift, keys, k, run.shift_state)
-        B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
-        trace = sum(B[i][i] for i in range(problem.num_weights))
-        return B if small else (moments, means), b, jnp.asarray(trace), shift_state
+    def move(error: tuple[Array, ...], velocity: tuple[Array, ...], shrink: Array) -> tuple[Array, ...]:
+        return tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
 
     def advance(run: Run, num_steps: int, tail: int = 0) -> Run:
-        """In blocks, and once more with care where a run of the sweep needs it."""
-
-        def moved(run: Run) -> tuple[Scaled, Array, Scaled]:
-            return run.phase_space, run.room, run.total
-
-        def with_care() -> tuple[Scaled, Array, Scaled]:
-            careful = steps_with_care(run, num_steps, tail)
-            return jax.tree.map(lambda new, old: jnp.where(plain.strained > 0, new, old), moved(careful), moved(plain))
-
-        plain = blocks.repeat(functools.partial(steps, measure=False), run, num_steps - tail)
-        plain = blocks.repeat(functools.partial(steps, measure=True), plain, tail)
-        phase_space, room, total = jax.lax.cond(any_lane(plain.strained > 0), with_care, lambda: moved(plain))
-        # The rest is the same in both, and stays out: what depends on the seed alone is drawn once for all its lanes.
-        return Run(phase_space, room, plain.shift_state, total, plain.k, run.strained)
+        run = blocks.repeat(functools.partial(steps, measure=False), run, num_steps - tail)
+        return blocks.repeat(functools.partial(steps, measure=True), run, tail)
 
     def steps(run: Run, num_blocks: int, length: int, measure: bool) -> Run:
         """Blocks of `length` steps, from one rescaling to the next; what they need is prepared for all of them."""
@@ -106,128 +70,92 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
         def by_block(tree: Any) -> Any:
             return jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), tree)
 
-        curvature, b, trace, shift_state = draw(run, num_blocks * length)
+        k = run.k + jnp.arange(num_blocks * length, dtype=jnp.int32)
+        moments, means, shift_state = blocks.draw(problem.noise_moments, shift, keys, k, run.shift_state)
+        B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
 
-        # Momentum multiplies xi by at most 1.62 a step, and the gradient by another 1 + eta tr B. A block that could
-        # grow beyond the range is wild: it is left out, so that nothing in it overflows, and the run is strained.
-        trace = by_block(trace)
-        calm = (jnp.prod(1 + eta * trace, axis=1) <= MOST_GROWTH) & (jnp.max(trace, axis=1) <= LARGEST_TRACE)
+        # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
+        # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
+        trace = sum(B[i][i] for i in range(problem.num_weights))
+        growth = logscale.exponent_of(1 + eta * jnp.max(by_block(trace), axis=1))
         size_of_b = jnp.full((num_blocks,), logscale.ZERO_EXPONENT)
         if b is not None:
             b = by_block(b)
             size_of_b = logscale.exponent_of(functools.reduce(jnp.maximum, (jnp.max(jnp.abs(x), axis=1) for x in b)))
             b = jax.vmap(logscale.shift_by)(b, -size_of_b)
             b = b if small else (jnp.stack(b, axis=-1),)
-        drawn = _Block(by_block(curvature), b, size_of_b, calm.astype(dtype))
+        curvature = by_block(B if small else (moments, means))
+        drawn = _Block(curvature, b, size_of_b, growth, logscale.power_of_two(-growth, dtype))
 
         @fused
-        def all_blocks(state: State, drawn: _Block) -> State:
+        def all_blocks(state: tuple[Scaled, Array, Scaled], drawn: _Block) -> tuple[Scaled, Array, Scaled]:
             return jax.lax.scan(
                 lambda state, block: (advance_block(*state, block, length, measure), None), state, drawn
             )[0]
 
-        strained = jnp.maximum(run.strained, 1 - jnp.min(calm.astype(jnp.int32)))
-        state = (run.phase_space, run.room, run.total, strained)
-        phase_space, room, total, strained = all_blocks(state, drawn)
-        return Run(phase_space, room, shift_state, total, run.k + num_blocks * length, strained)
+        phase_space, room, total = all_blocks((run.phase_space, run.room, run.total), drawn)
+        return Run(phase_space, room, shift_state, total, run.k + num_blocks * length)
 
     def advance_block(
-        phase_space: Scaled, room: Array, total: Scaled, strained: Array, block: _Block, length: int, measure: bool
-    ) -> State:
+        phase_space: Scaled, room: Array, total: Scaled, block: _Block, length: int, measure: bool
+    ) -> tuple[Scaled, Array, Scaled]:
         """`length` steps from one rescaling to the next."""
-        curvature, b, size_of_b, keep = block
+        curvature, b, size_of_b, growth, shrink = block
         if b is not None:
             largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
             room = jnp.minimum(room, phase_space.exponent - largest_kick + HEADROOM)
-        half = room >> 1  # one power of two does not reach from the smallest to the largest number
+        half = (room - growth) >> 1  # one power of two does not reach from the smallest to the largest number
         lift = logscale.power_of_two(half, dtype)
         error, velocity = jax.tree.map(lambda x: x * lift * lift, phase_space.mantissa)
         exponent = phase_space.exponent - 2 * half
         kick_scale = logscale.power_of_two(size_of_b - exponent, dtype)
 
         def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
-            error, velocity, sum_of_norms = carry
+            error, velocity, sum_of_norms, kick_scale = carry
             curvature, b = drawn
-            error = tuple(keep * e + v for e, v in zip(error, velocity, strict=True))
-            gradient = product(curvature, error)
+            error = move(error, velocity, shrink)
+            if small:
+                gradient = entrywise.matvec(curvature, error)
+            else:
+                gradient = (problem.product(*curvature, shift.spread, *error),)
             if b is not None:
                 gradient = tuple(g - kick_scale * kick for g, kick in zip(gradient, b, strict=True))
-            velocity = tuple(mu * v - (keep * eta) * g for v, g in zip(velocity, gradient, strict=True))
+                kick_scale = shrink * kick_scale
+            velocity = tuple((shrink * mu) * v - (shrink * eta) * g for v, g in zip(velocity, gradient, strict=True))
             if measure:
-                squares = sum(jnp.sum((unit * e) ** 2) for e in move(error, velocity))
-                sum_of_norms = sum_of_norms + logscale.root(squares, least)
-            return (error, velocity, sum_of_norms), None
+                squares = sum(jnp.sum((unit * e) ** 2) for e in move(error, velocity, shrink))
+                sum_of_norms = shrink * sum_of_norms + logscale.root(squares, least)
+            return (error, velocity, sum_of_norms, kick_scale), None
 
-        # Distances are summed in units of 2^HEADROOM, where a block starts; those far below the rounding of the sum are
-        # left out. `strained` is never below 0; of a constant XLA would take the square apart, and what is left of it
-        # would overflow.
-        unit = logscale.power_of_two(jnp.minimum(strained, 0) - HEADROOM, dtype)
-        least = float(info.eps) ** 4
+        # Distances are summed in units of 2^UNIT, so that the squares of all that a block may reach, from 2^-1 to 2^125,
+        # are normal numbers; smaller ones are left out. A growth is never below 0; written as a constant, the unit would
+        # be squared by XLA, and vanish.
+        unit = logscale.power_of_two(jnp.minimum(growth, 0) - UNIT, dtype)
+        least = float(jnp.finfo(dtype).tiny)
 
-        state = (error, velocity, jnp.zeros((), dtype))
-        (error, velocity, sum_of_norms), _ = jax.lax.scan(step, state, (curvature, b))
-        room = logscale.room((error, velocity), HEADROOM)
-        lost = HEADROOM - room < info.minexp + info.nmant + 2  # small entries have lost bits
-        if b is not None:
-            lost = lost | (size_of_b - exponent > info.maxexp - 1)  # b does not fit in
+        # Inside the block the error is one division behind the velocity, and catches up when it moves.
+        error = tuple(logscale.power_of_two(growth, dtype) * e for e in error)
+        state = (error, velocity, jnp.zeros((), dtype), kick_scale)
+        (error, velocity, sum_of_norms, _), _ = jax.lax.scan(step, state, (curvature, b))
+        error = tuple(shrink * e for e in error)
+        exponent = exponent + length * growth
         if measure:
-            lost = lost | (sum_of_norms < float(info.eps) ** (2 / 3))  # what was left out may count
-            total = logscale.add(total, Scaled(sum_of_norms, exponent + HEADROOM))
-        return Scaled((error, velocity), exponent), room, total, jnp.where(lost, 1, strained)
-
-    def steps_with_care(run: Run, num_steps: int, tail: int) -> Run:
-        """The same steps, rescaled after each. All that must be finite is B itself, and eta."""
-        group = min(num_steps, MOST_DRAWN)
-        end = run.k + num_steps
-        size_of_eta = logscale.exponent_of(eta)
-        eta_of = logscale.shift_by(eta, -size_of_eta)  # in [1, 2)
-
-        def step(state: tuple[Scaled, Scaled], drawn: tuple[Any, ...]) -> tuple[tuple[Scaled, Scaled], None]:
-            ((error, velocity), exponent), total = state
-            curvature, b, live, counts = drawn
-            error = move(error, velocity)
-            gradient = product(curvature, error)
-            top = jnp.maximum(0, size_of_eta + logscale.exponent_of(logscale.peak(gradient)))  # size of the new state
-            if b is not None:
-                top = jnp.maximum(top, size_of_eta + logscale.exponent_of(logscale.peak(b)) - exponent)
-            error, velocity = logscale.shift_by((error, velocity), -top)
-            pull = logscale.shift_by(gradient, size_of_eta - top)
-            velocity = tuple(mu * v - eta_of * g for v, g in zip(velocity, pull, strict=True))
-            if b is not None:
-                kick = logscale.shift_by(b, size_of_eta - exponent - top)
-                velocity = tuple(v + eta_of * each for v, each in zip(velocity, kick, strict=True))
-            new = logscale.normalize(Scaled((error, velocity), exponent + top))
-            if tail:
-                distance = counts.astype(dtype) * logscale.norm(move(*new.mantissa))
-                total = logscale.add(total, Scaled(distance, new.exponent))
-            return (jax.tree.map(lambda new, old: jnp.where(live > 0, new, old), new, state[0]), total), None
-
-        @fused
-        def all_steps(state: tuple[Scaled, Scaled], drawn: tuple[Any, ...]) -> tuple[Scaled, Scaled]:
-            return jax.lax.scan(step, state, drawn)[0]
-
-        def next_group(_: Array, run: Run) -> Run:
-            curvature, b, _, shift_state = draw(run, group)
-            b = b if small or b is None else (jnp.stack(b, axis=-1),)
-            k = run.k + jnp.arange(group, dtype=jnp.int32)
-            live, counts = k < end, (k >= end - tail) & (k < end)
-            drawn = (curvature, b, live.astype(jnp.int32), counts.astype(jnp.int32))
-            phase_space, total = all_steps((run.phase_space, run.total), drawn)
-            return Run(phase_space, run.room, shift_state, total, run.k + group, run.strained)
-
-        begin = run._replace(phase_space=logscale.normalize(run.phase_space))
-        careful = jax.lax.fori_loop(0, -(-num_steps // group), next_group, begin)
-        return careful._replace(room=logscale.room(careful.phase_space.mantissa, HEADROOM))
+            # A step that is absurdly large grows by far less than its bound, and what was summed may have been left out.
+            # The last distance is part of the sum, and outgrows the others then.
+            last = logscale.norm(move(error, velocity, jnp.ones((), dtype)))
+            own = Scaled(last, exponent), Scaled(sum_of_norms, exponent + UNIT)
+            more = jax.tree.map(functools.partial(jnp.where, unit * last >= sum_of_norms), *own)
+            total = logscale.add(total, more)
+        return Scaled((error, velocity), exponent), logscale.room((error, velocity), HEADROOM), total
 
     theta_star, theta_0 = problem.weights(weights_key)
     error = entries(theta_0 - theta_star)
-    begin = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))  # e_0 = e_{-1} + v_0 with v_0 = 0
-    room = logscale.room(begin.mantissa, HEADROOM)
-    zero = Scaled(jnp.zeros((), dtype), jnp.int32(0))
-    start = Run(begin, room, shift.init(start_key), zero, jnp.int32(0), jnp.int32(0))
+    start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))  # e_0 = e_{-1} + v_0 with v_0 = 0
+    room = logscale.room(start.mantissa, HEADROOM)
+    run = Run(start, room, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
 
     def phase_space(run: Run) -> Scaled:
         (error, velocity), exponent = run.phase_space
-        return Scaled((move(error, velocity), velocity), exponent)
+        return Scaled((move(error, velocity, jnp.ones((), dtype)), velocity), exponent)
 
-    return Recursion(start, advance, phase_space)
+    return Recursion(run, advance, phase_space)
