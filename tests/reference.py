@@ -41,6 +41,37 @@ def sgdm(x, eps, error, *, mu, eta, tail, factor=2.0, reduction="mean"):
     return np.log10(np.mean(distances[-tail:])), (end - start) / len(x)
 
 
+def unlimited(x, eps, error, *, mu, eta, tail, factor=2.0):
+    """`sgdm` for runs of any range: mantissas in float64 and an exponent that Python counts."""
+
+    def sized(vector, exponent):  # largest entry in [0.5, 1)
+        top = math.frexp(np.abs(vector).max())[1]
+        return np.ldexp(vector, -top), exponent + top
+
+    def total(*terms):
+        terms = [sized(*term) for term in terms if np.any(term[0])]
+        top = max(exponent for _, exponent in terms)
+        return sum(np.ldexp(vector, max(exponent - top, -3000)) for vector, exponent in terms), top
+
+    def log_norm(*terms):
+        vector, exponent = total(*terms)
+        return np.log(np.linalg.norm(vector)) + exponent * np.log(2)
+
+    error, velocity, (rate, rate_exponent) = (error, 0), (np.zeros_like(error), 0), math.frexp(eta)
+    start, logs = log_norm(error), []
+    for x_k, eps_k in zip(x, eps, strict=True):
+        unit, size = sized(x_k, 0)
+        pull = -rate * factor * unit.T @ (unit @ error[0]) / len(unit)
+        kick = rate * factor * unit.T @ eps_k / len(unit)
+        velocity = (mu * velocity[0], velocity[1])
+        velocity = total(velocity, (pull, rate_exponent + 2 * size + error[1]), (kick, rate_exponent + size))
+        error = total(error, velocity)
+        logs.append(log_norm(error))
+    top, last = max(logs[-tail:]), np.array(logs[-tail:])
+    end = np.logaddexp(2 * log_norm(error), 2 * log_norm(velocity)) / 2
+    return (top + np.log(np.mean(np.exp(last - top)))) / np.log(10), (end - start) / len(x)
+
+
 def adam(x, eps, error, *, eta, beta1, beta2=0.999, epsilon=1e-8, tail):
     """Adam (Kingma and Ba, algorithm 1) on the drawn samples, squared error. Returns the mean distance."""
     first, second = np.zeros_like(error), np.zeros_like(error)

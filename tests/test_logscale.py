@@ -1,3 +1,4 @@
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -80,3 +81,12 @@ def test_log10_mean_is_the_mean_of_the_distances():
     array = xr.DataArray(x, dims=("seed", "f"))
     assert np.allclose(logscale.log10_mean(array, "seed"), np.log10((10**x).mean(0)), rtol=1e-12)
     assert np.allclose(logscale.log10_mean(array + 5000, "seed"), logscale.log10_mean(array, "seed") + 5000, rtol=1e-12)
+
+
+def test_norm_has_the_derivative_of_a_norm_at_every_size():
+    """x / ||x||. In float32 the square of a scale of 2^75 overflows, and half of the derivative was lost with it."""
+    x = np.float32([3, 4])
+    for exponent in (-70, 0, 75, 120):
+        slope = jax.grad(lambda x: logscale.norm((x[0], x[1:])))(jnp.asarray(np.ldexp(x, exponent)))
+        assert np.allclose(slope, x / 5, rtol=1e-6)
+    assert jax.grad(logscale.norm)(jnp.zeros(2)).tolist() == [0, 0]

@@ -82,3 +82,10 @@ def test_a_profile_of_ones_own():
 def test_bad_frequency(f):
     with pytest.raises(ValueError, match=r"f must lie in \[0, 0.5\], got .*; give a frequency in turns per step"):
         rj.shifts.sinusoid(f)
+
+
+@pytest.mark.parametrize("k", [0, 7, 10**6])
+def test_phase_has_a_derivative_in_the_frequency(k):
+    """d (f k mod 1) / df = k, although the phase is an integer on the way."""
+    slope = jax.grad(phase_after, argnums=1)(jnp.int32(k), jnp.float32(0.0371))
+    assert float(slope) == k

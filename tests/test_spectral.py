@@ -71,3 +71,30 @@ def test_numpy_and_integer_matrices():
 def test_entries_outside_the_range_of_their_squares():
     assert float(radius(np.full((2, 2), 1e30))) == pytest.approx(np.log(2e30), rel=1e-6)
     assert float(radius(np.full((2, 2), 1e-30))) == pytest.approx(np.log(2e-30), rel=1e-6)
+
+
+@pytest.mark.parametrize("double", [False, True])
+@pytest.mark.parametrize("size", [2, 7])
+def test_derivative_is_that_of_the_largest_eigenvalue(size, double):
+    """Re(w^H dM v / (lambda w^H v)), by NumPy; forwards and backwards, for entries of every size."""
+    rng = np.random.default_rng(size)
+    matrices, changes = rng.normal(size=(2, 30, size, size))
+    exact = []
+    for matrix, change in zip(matrices, changes, strict=True):
+        values, right = np.linalg.eig(matrix)
+        i = np.abs(values).argmax()
+        exact.append((np.linalg.inv(right)[i] @ change @ right[:, i] / values[i]).real)
+    scales = 10.0 ** np.linspace(-15, 15, 30)[:, None, None]
+    with jax.enable_x64(double):
+        scaled = [jnp.asarray(each * scales, jnp.result_type(float)) for each in (matrices, changes)]
+        both = jax.jit(
+            jax.vmap(lambda m, d: (jax.jvp(log_spectral_radius, (m,), (d,))[1], jax.grad(log_spectral_radius)(m)))
+        )
+        forwards, slopes = both(*scaled)
+    backwards = np.sum(np.asarray(slopes, float) * changes * scales, (1, 2))
+    for ours in (forwards, backwards):
+        assert np.allclose(ours, exact, rtol=1e-10 if double else 1e-4, atol=1e-10 if double else 1e-4)
+
+
+def test_derivative_of_what_has_none_is_nan():
+    assert np.isnan(jax.grad(log_spectral_radius)(jnp.eye(3, k=1))).all()

@@ -1,4 +1,6 @@
 import functools
+import itertools
+import math
 
 import jax
 import jax.numpy as jnp
@@ -167,6 +169,49 @@ def test_progress_bar(capsys):
     assert "40/40 cells" in capsys.readouterr().out
 
 
+def test_the_search_for_a_chunk_ends_and_keeps_to_the_budget():
+    """All small grids, devices and budgets, with a memory of as many bytes as a device has cells; nothing compiles."""
+    sides = [shape for rank in (1, 2, 3) for shape in itertools.product(range(1, 5), repeat=rank)]
+    for shape, devices, budget, most in itertools.product(sides, range(1, 9), (0, 0.3, 1, 2, 3.3, 9, 64), (5, 10**9)):
+        tried = []
+
+        def share(box, devices=devices, budget=budget, most=most, tried=tried):
+            tried.append(math.prod(box))
+            cells = math.prod(box) / devices
+            if cells > most:
+                raise MemoryError
+            return cells / budget if budget else math.inf
+
+        box = chunks.split_evenly(chunks.box_that_fits(shape, math.prod(shape), devices, share), devices)
+        assert all(more > less for more, less in itertools.pairwise(tried)), (shape, devices, budget)
+        assert math.prod(box) <= devices * budget or math.prod(box) == devices  # one cell on each is always tried
+
+    def never(box):
+        raise MemoryError
+
+    with pytest.raises(MemoryError, match=r"one cell for each of 4 devices does not fit into the memory; take fewer"):
+        chunks.box_that_fits((2, 2, 2), 8, 4, never)
+
+
+def test_a_chunk_rounded_up_to_four_devices_is_not_compiled_for_ever(monkeypatch):
+    """Eight cells become sixteen on four devices, half of that eight again; a cell takes 0.3 of a device's budget."""
+    compiled = []
+
+    def compile_box(cell, box, devices):
+        compiled.append(box)
+        assert len(compiled) < 10
+        program = chunks.Program(None, box, 0.0)
+        program.peak_bytes = 0.3 * math.prod(box) / len(devices)
+        return program
+
+    monkeypatch.setattr(chunks, "compile_box", compile_box)
+    monkeypatch.setattr(chunks, "free_memory", lambda device: 1 / chunks.MEMORY_SHARE)
+    grid = chunks.prepare(lambda x, y, z: {"sum": x + y + z}, dict.fromkeys("xyz", [1.0, 2.0]))
+    box, program = chunks.compile_to_fit(grid, grid.size, ("a", "b", "c", "d"), may_shrink=True)
+    assert compiled == [(4, 2, 2), (1, 4, 2)]
+    assert (box, program.box) == ((1, 2, 2), (1, 4, 2))
+
+
 @pytest.mark.parametrize("shape", [(10, 100, 100), (3, 7, 5), (1,), (13, 1, 17)])
 @pytest.mark.parametrize("limit", [1, 2, 6, 50, 1000, 10**9])
 @pytest.mark.parametrize("devices", [1, 2, 3])
@@ -227,7 +272,10 @@ def test_other_bad_input():
         rj.sweep(3, dict(x=[1.0]))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"chunk must be a whole number of at least 1, got 0; it counts cells"):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), chunk=0)
-    with pytest.raises(ValueError, match=r"devices must be between 1 and 2, got 3; this process sees"):
+    message = (
+        r"devices must be between 1 and 2, got 3; this process sees .* A CPU is one device unless told otherwise: "
+    )
+    with pytest.raises(ValueError, match=message + r'jax.config.update\("jax_num_cpu_devices", 3\) .*XLA_FLAGS=--xla'):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=3)
     for devices in ([], "cpu", jax.devices()[0], [jax.devices()[0]] * 2, True):
         with pytest.raises(

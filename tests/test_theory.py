@@ -285,5 +285,5 @@ def test_bad_input():
         rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.0)
     with pytest.raises(ValueError, match=r"num_steps must be a whole number of at least 1, got 0; leave it out"):
         rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, num_steps=0)
-    with pytest.raises(ValueError, match=r"needs a periodic shift, got one without a period; take sinusoid"):
+    with pytest.raises(ValueError, match=r"need a periodic shift, got one without a period; for AR"):
         rj.theory.growth_rate(sinusoid(0.1)._replace(period=None), mu=0.5, eta=0.1)
