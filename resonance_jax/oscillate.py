@@ -1,4 +1,4 @@
-"""SGD with momentum on least squares as what it is: a linear recursion, driven by drawn samples, of unlimited range."""
+"""SGDm on least squares, computed exactly as a linear recursion that cannot overflow."""
 
 import jax
 import jax.numpy as jnp
@@ -46,7 +46,9 @@ def oscillate(
     Returns:
         `log10_distance`: log10 of the mean of ||theta_k - theta*|| over the last `tail` steps.
         `growth_rate`: growth of log ||(theta - theta*, v)|| per step, mean over the run.
-        Both finite for every run; an error of exactly 0 reads as a tiny number.
+        Both finite for every run; an error of exactly 0 reads as a tiny number. In float32 they are right to 1e-3
+        decades and 1e-5 a step for every step size up to eta tr B = 1e15; where eta tr B lies between 10 and 1000, so
+        that a step is one or two decades, the mean distance may be 0.2 decades too small.
         `diverged`: whether the mean distance of the last steps is above the limit.
 
     Raises:

@@ -278,6 +278,8 @@ def overview(data: xr.DataArray, *, over: str = "seed", diverged: xr.DataArray |
     >>> overview(loss, diverged=loss > 1e3).get_suptitle()
     'loss; mean over seed; 25% of the runs diverged'
     """
+    if not isinstance(data, xr.DataArray):
+        raise ValueError(f"data must be one output of a sweep, got {type(data).__name__}; pass e.g. dataset.loss")
     log10 = str(data.name).startswith("log10_")
     titles = [str(data.name)]
     share = (

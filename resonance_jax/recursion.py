@@ -127,9 +127,9 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
                 sum_of_norms = shrink * sum_of_norms + logscale.root(squares, least)
             return (error, velocity, sum_of_norms, kick_scale), None
 
-        # Distances are summed in units of 2^UNIT, so that the squares of all that a block may reach, from 2^-1 to 2^125,
-        # are normal numbers; smaller ones are left out. A growth is never below 0; written as a constant, the unit would
-        # be squared by XLA, and vanish.
+        # Distances are summed in units of 2^UNIT, so that the squares of all that a block may reach, from 2^-1 to
+        # 2^125, are normal numbers; smaller ones are left out. A growth is never below 0; written as a constant, the
+        # unit would be squared by XLA, and vanish.
         unit = logscale.power_of_two(jnp.minimum(growth, 0) - UNIT, dtype)
         least = float(jnp.finfo(dtype).tiny)
 
@@ -140,8 +140,8 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
         error = tuple(shrink * e for e in error)
         exponent = exponent + length * growth
         if measure:
-            # A step that is absurdly large grows by far less than its bound, and what was summed may have been left out.
-            # The last distance is part of the sum, and outgrows the others then.
+            # An absurdly large step grows by far less than its bound, and what was summed may have been left out. The
+            # last distance is part of the sum, and outgrows the others then.
             last = logscale.norm(move(error, velocity, jnp.ones((), dtype)))
             own = Scaled(last, exponent), Scaled(sum_of_norms, exponent + UNIT)
             more = jax.tree.map(functools.partial(jnp.where, unit * last >= sum_of_norms), *own)

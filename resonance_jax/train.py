@@ -156,7 +156,7 @@ def _growth_rate(start: Array, state: _State, num_steps: int) -> Array:
     info, stopped_at = jnp.finfo(start.dtype), state.run.stopped_at
     end = jnp.where(stopped_at == 0, info.max, state.error)  # the first step left the range of floats
     steps = jnp.maximum(jnp.where(stopped_at < 0, num_steps, stopped_at), 1)
-    return (jnp.log(jnp.maximum(end, info.tiny)) - jnp.log(start)) / steps.astype(start.dtype)
+    return (jnp.log(jnp.maximum(end, info.eps * start)) - jnp.log(start)) / steps.astype(start.dtype)
 
 
 def _all_finite(tree: Any) -> Array:

@@ -92,11 +92,11 @@ RATES = {
     "in a tongue": lambda mu, eta, f, amplitude: rj.theory.growth_rate(
         rj.shifts.sinusoid(f, amplitude=amplitude), mu=mu, eta=eta
     ),
-    "several inputs": lambda mu, eta, f, amplitude: rj.theory.mean_growth(
-        **parts(f, amplitude, **PROBLEM), mu=mu, eta=eta
+    "several inputs": lambda mu, eta, f, amplitude: (
+        rj.theory.mean_growth(**parts(f, amplitude, **PROBLEM), mu=mu, eta=eta, discrete=False).rate
     ),
-    "mean square": lambda mu, eta, amplitude: rj.theory.mean_square_growth(
-        **parts(1 / 22, amplitude, **PROBLEM), mu=mu, eta=eta
+    "mean square": lambda mu, eta, amplitude: (
+        rj.theory.mean_square_growth(**parts(1 / 22, amplitude, **PROBLEM), mu=mu, eta=eta).rate
     ),
 }
 
@@ -140,12 +140,14 @@ def test_a_plain_number_of_steps_is_differentiated_backwards(x64):
     "rate",
     [
         lambda f: rj.theory.growth_rate(rj.shifts.sinusoid(f), mu=0.9, eta=0.01, discrete=True),
-        lambda f: rj.theory.mean_square_growth(**parts(f, 0.5, **PROBLEM), mu=0.9, eta=0.01),
-        lambda T: rj.theory.mean_square_growth(
-            rj.shifts.switching(T, dim=3, variance=0.1),
-            rj.problems.linear_regression(**PROBLEM),
-            mu=0.9,
-            eta=0.01,
+        lambda f: rj.theory.mean_square_growth(**parts(f, 0.5, **PROBLEM), mu=0.9, eta=0.01).rate,
+        lambda T: (
+            rj.theory.mean_square_growth(
+                rj.shifts.switching(T, dim=3, variance=0.1),
+                rj.problems.linear_regression(**PROBLEM),
+                mu=0.9,
+                eta=0.01,
+            ).rate
         ),
     ],
 )

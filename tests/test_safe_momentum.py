@@ -227,6 +227,35 @@ def test_a_tongue_far_from_the_paper():
     assert 0.148 < safe.frequency < 0.153
 
 
+def test_a_period_of_few_steps_may_grow_where_its_neighbours_do_not():
+    """At f = 1/4 a sine visits three means; found by strangers, where the search said 0.291 and 0.2657 is right."""
+    problem = rj.problems.linear_regression(dim=1, samples=200)
+    found = rj.theory.largest_safe_momentum(lambda f: rj.shifts.sinusoid(f, amplitude=4.0), problem, 0.05)
+
+    def rate(mu):
+        square = np.eye(16)
+        for m in (0.0, 4.0, 0.0, -4.0):
+            square = expected_square(m, mu) @ square
+        return reference.log_radius(square)
+
+    def expected_square(m, mu):
+        """E[M (x) M] for 200 samples: M is linear in B, whose covariance falls as 1 / samples."""
+        one, mean = reference.expected_kronecker([m], mu=mu, eta=0.05, samples=1)
+        outer = np.kron(mean, mean)
+        return outer + (one - outer) / 200
+
+    assert found.mu == pytest.approx(brentq(rate, 0.2, 0.3), abs=2e-4)
+    assert found.frequency == 0.25
+
+
+def test_a_search_up_to_no_damping_at_all():
+    """Nothing grows below 0.9995: tongues are resolved down to a damping of 1e-4."""
+    found = rj.theory.largest_safe_momentum(
+        rj.shifts.sinusoid, PROBLEM, 0.01, rate=lorentz(0.05, 1.0, 0.9995), highest=1.0, coarse=8
+    )
+    assert 0.9993 < found.mu < 0.9996
+
+
 def test_intervals_of_a_switching_mean_and_their_edge():
     def early(shift, problem, *, mu, eta):  # T = 7 grows from 0.6 on, all others later
         return mu - 0.6 - 0.1 * jnp.abs(shift.redrawn.interval - 7)
@@ -240,6 +269,7 @@ def test_intervals_of_a_switching_mean_and_their_edge():
     found = rj.theory.largest_safe_momentum(switching, PROBLEM, 0.01, rate=early)
     assert (found.mu, found.frequency) == (pytest.approx(0.6, abs=1e-4), 7)
     assert found.searched == (1, 63)
+    assert "T from 1 to 63, momentum from 0 to 0.999. Longer intervals are not covered." in str(found)
     unknown = rj.theory.largest_safe_momentum(switching, PROBLEM, 0.01, rate=late)
     assert np.isnan(unknown.mu)
     assert "Cannot tell" in str(unknown)

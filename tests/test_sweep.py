@@ -206,7 +206,7 @@ def test_a_chunk_rounded_up_to_four_devices_is_not_compiled_for_ever(monkeypatch
 
     monkeypatch.setattr(chunks, "compile_box", compile_box)
     monkeypatch.setattr(chunks, "free_memory", lambda device: 1 / chunks.MEMORY_SHARE)
-    grid = chunks.prepare(lambda x, y, z: {"sum": x + y + z}, dict.fromkeys("xyz", [1.0, 2.0]))
+    grid = chunks.prepare(lambda x, y, z: {"sum": x + y + z}, {name: [1.0, 2.0] for name in "xyz"})
     box, program = chunks.compile_to_fit(grid, grid.size, ("a", "b", "c", "d"), may_shrink=True)
     assert compiled == [(4, 2, 2), (1, 4, 2)]
     assert (box, program.box) == ((1, 2, 2), (1, 4, 2))

@@ -21,6 +21,7 @@ from resonance_jax.theory.resonances import curvatures_at
 NUM_RUNS = 32  # whose spread gives the standard error of the almost-sure rate
 MARKEDLY = 2.0  # the motion adds to the noise where it makes runs grow at least so many times as fast
 SURE = 2.0  # standard errors
+ROUNDING = 1e-6  # a mean that grows slower than that stands still, as every one does at mu = 1
 LEAST_STEPS, MOST_STEPS = 10_000, 1_000_000  # of a run whose length is not given
 
 
@@ -90,7 +91,7 @@ def explain(
         stable             typical runs and the mean square shrink
         step too large     the mean of iid inputs' runs grows: the drift is not needed to diverge
         mean-square only   typical runs shrink, rare ones grow so much that the mean square does too
-        frozen instability typical runs grow, and the mean grows where the drift is farthest, standing still
+        frozen instability typical runs and the mean grow, and the mean does where the drift is farthest, standing still
         resonance          typical runs grow, and shrink where nothing moves: the motion is to blame
         both               they grow by noise where nothing moves, and at least twice as fast under the shift
         noise              they grow by noise where nothing moves, and the motion does not double that
@@ -200,6 +201,7 @@ def _largest_steps(shift: Shift, problem: LinearRegression, far: np.ndarray, mu:
 
 
 SMALLER_MOMENTUM = "Take a smaller momentum (rj.theory.largest_safe_momentum finds one), or shuffle the data."
+RARE_DRIFTS = "Take a smaller step size or a smaller momentum; where nothing moves, the mean square converges."
 LESS_NOISE = "Take more samples a step, a smaller step size or a smaller momentum."
 
 
@@ -210,7 +212,9 @@ def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[flo
     faster = under.almost_sure - still.almost_sure > SURE * error
     calmed = " Without the shift they would diverge." if without.grows else ""
     where = "sampling noise alone makes runs diverge"
-    if not without.grows:
+    if not without.grows and held.mean > ROUNDING:
+        where = "sampling noise makes runs diverge, whose mean converges; held at the far end, the mean diverges too"
+    elif not without.grows:
         where = "with the mean held at its far end, sampling noise alone makes runs diverge"
     too_large, too_far = (f"Take a step size below {eta:.3g}." for eta in largest_steps)
     fitting = [
@@ -219,7 +223,7 @@ def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[flo
             ("stable", "typical runs converge, and so does their mean square." + calmed, ""),
         ),
         (
-            without.mean > 0,
+            without.mean > ROUNDING,
             ("step too large", "the step size is too large for these inputs, even if they do not drift.", too_large),
         ),
         (
@@ -227,7 +231,7 @@ def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[flo
             (
                 "mean-square only",
                 "typical runs converge, but rare ones grow so much that the mean square diverges." + calmed,
-                LESS_NOISE,
+                LESS_NOISE if max(held.mean_square, without.mean_square) > 0 else RARE_DRIFTS,
             ),
         ),
         (
@@ -239,7 +243,7 @@ def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[flo
             ),
         ),
         (
-            held.mean > 0,
+            held.mean > ROUNDING and under.mean > ROUNDING,
             (
                 "frozen instability",
                 "the inputs are too large at the far end of the drift: held there, runs diverge without any motion.",

@@ -18,7 +18,7 @@ from resonance_jax.theory.steps import mean_square_step, mean_step
 def farthest_mean(shift: Shift) -> np.ndarray:
     """The largest of the means that the shift visits, (dim,), or (1,) where it moves all inputs alike.
 
-    Over a period; of a mean without one, the largest of 64 draws from its stationary law.
+    Over a period; of a mean without one, the largest of 256 draws from its stationary law.
     """
     means = visited_means(shift)
     return means[np.linalg.norm(means, axis=1).argmax()]

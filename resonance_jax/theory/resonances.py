@@ -20,9 +20,13 @@ from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.products import LONGEST, MOST_TURNS, TOLERANCE
 
 ORDERS = 8  # tongues of higher order are weaker than these, and lie between them
-NUM_PHASES = 64  # of a period, and draws of a mean that has none
+NUM_PHASES = 256  # of a period, and draws of a mean that has none
 SLOWEST = 2.0**-13  # frequency below which nothing is searched: slower drifts are slower than most runs
 BETWEEN = 8  # points an octave where no tongue is expected: growth by noise changes little with the frequency
+LEAST_DAMPING = 1e-4  # for which tongues are resolved
+# A drift of few steps a period visits few phases, and may grow where its neighbours, which visit all, do not: whole
+# periods, and fractions p / q of a turn a step.
+LOCKED = np.unique([p / q for q in range(2, 65) for p in range(1, q // 2 + 1) if p == 1 or q <= 16])
 MESH = 20_000  # points on which the density of a search is summed up
 
 
@@ -42,7 +46,7 @@ class Curvatures(NamedTuple):
 
 def curvatures_of(shift: Shift, problem: LinearRegression) -> Curvatures:
     """Least and largest curvature over a period, or over draws from the stationary law of other shifts."""
-    means = visited_means(shift)
+    means = visited_means(shift, every_phase=True)
     return curvatures_at(means * np.sqrt(problem.dim / means.shape[1]), problem, float(np.asarray(shift.spread)))
 
 
@@ -59,12 +63,19 @@ def curvatures_at(means: np.ndarray, problem: LinearRegression, spread: float) -
     return Curvatures(float(law.factor) * float(lower.min()), float(law.factor) * float(upper.max()))
 
 
-def visited_means(shift: Shift) -> np.ndarray:
-    """Means that the shift visits, (means, dim); one entry for all inputs of a shift that moves them alike."""
+def visited_means(shift: Shift, *, every_phase: bool = False) -> np.ndarray:
+    """Means that the shift visits, (means, dim); one entry for all inputs of a shift that moves them alike.
+
+    Args:
+        shift: of the inputs.
+        every_phase: of a period, also those that no step meets: at f = 1/2 a sine is always 0.
+    """
     dtype = jnp.result_type(float)
     if shift.profile is not None:
-        stands = shift.period is not None and bool(jnp.isinf(shift.period))
-        means = jax.vmap(shift.profile)(jnp.arange(NUM_PHASES, dtype=dtype) / NUM_PHASES) * (0 if stands else 1)
+        period = np.inf if shift.period is None else float(shift.period)
+        steps = np.floor(np.linspace(0, max(NUM_PHASES, min(period, 2.0**20)), NUM_PHASES, endpoint=False))
+        phases = np.arange(NUM_PHASES) / NUM_PHASES if every_phase else steps / period % 1
+        means = jax.vmap(shift.profile)(jnp.asarray(phases, dtype)) * (0 if np.isinf(period) else 1)
     elif shift.stationary is not None:
         state_key, *keys = jax.random.split(jax.random.key(0), NUM_PHASES + 1)
         state, stationary = shift.init(state_key), shift.stationary
@@ -103,7 +114,7 @@ def frequencies_to_search(curvatures: Curvatures, *, mu: float, eta: float, lowe
 def _frequencies(curvatures: Curvatures, mu: float, eta: float, lowest: float, orders: int) -> np.ndarray:
     f = np.geomspace(lowest, 0.5, MESH)
     omega_low, omega_high = curvatures.turn(mu, eta)
-    damping = 1 - mu
+    damping = max(1 - mu, LEAST_DAMPING)
     wanted = np.maximum(BETWEEN / np.log(2) / f, 4 * BETWEEN)  # points per unit of frequency
     for order in range(1, orders + 1):
         whole = order * f
@@ -112,7 +123,7 @@ def _frequencies(curvatures: Curvatures, mu: float, eta: float, lowest: float, o
         wanted = np.maximum(wanted, np.where(inside, 4 * np.pi * order / damping, 0))
     number = np.concatenate([[0.0], np.cumsum((wanted[1:] + wanted[:-1]) / 2 * np.diff(f))])
     even = np.interp(np.linspace(0, number[-1], int(np.ceil(number[-1])) + 1), number, f)
-    return np.unique(_simple(even, 0.25 * np.gradient(even)))
+    return np.unique(np.concatenate([_simple(even, 0.25 * np.gradient(even)), LOCKED[LOCKED >= lowest]]))
 
 
 def _simple(f: np.ndarray, slack: np.ndarray) -> np.ndarray:

@@ -89,7 +89,7 @@ def largest_safe_momentum(
             default, growth of the mean square, is the strictest: it sees the noise of the samples, and rare runs.
             `rj.theory.mean_growth` is the paper's.
         lowest, highest: momenta between which to search, in [0, 1].
-        tolerance: largest margin.
+        tolerance: largest margin of an exact rate; that of an estimated one covers its errors, too.
         coarse: momenta of the first scan. Growth in a window between two of them that ends again is missed.
         chunk: points that are evaluated together, as one compiled program.
 
@@ -168,6 +168,8 @@ def _answer(found: Bracket, certain: float, drifts: Drifts, edge: bool, lowest: 
         what = f"{'the listed values' if drifts.unit == 'listed' else drifts.unit} from {low:.4g} to {high:.4g}"
         where = f" at {'' if drifts.unit == 'listed' else drifts.unit + ' = '}{found.frequency:.4g}"
     searched = f"Searched: {what}, momentum from {lowest:g} to {highest:g}."
+    if drifts.edge is not None:
+        searched += " Longer intervals are not covered."
     if np.isnan(found.upper):
         return SafeMomentum(found.lower, np.nan, np.nan, drifts.searched, f"Nothing grows. {searched}")
     margin = certain - found.lower
