@@ -123,7 +123,7 @@ def _frequencies(curvatures: Curvatures, mu: float, eta: float, lowest: float, o
         wanted = np.maximum(wanted, np.where(inside, 4 * np.pi * order / damping, 0))
     number = np.concatenate([[0.0], np.cumsum((wanted[1:] + wanted[:-1]) / 2 * np.diff(f))])
     even = np.interp(np.linspace(0, number[-1], int(np.ceil(number[-1])) + 1), number, f)
-    return np.unique(np.concatenate([_simple(even, 0.25 * np.gradient(even)), LOCKED[LOCKED >= lowest]]))
+    return np.unique(np.concatenate([_simple(even, 0.25 * np.gradient(even)), LOCKED[lowest <= LOCKED]]))
 
 
 def _simple(f: np.ndarray, slack: np.ndarray) -> np.ndarray:
