@@ -21,6 +21,13 @@ forms = sys.modules["resonance_jax.fused"]
 VALUES = {"threads": Threads(), "tiles": Tiles("highest")}  # three products of TF32 are for a GPU
 
 
+@pytest.fixture(autouse=True)
+def on_a_cpu():
+    """The interpreter, and what it is held against, run on the CPU, also of a machine with a GPU."""
+    with jax.default_device(jax.devices("cpu")[0]):
+        yield
+
+
 def traced(function, *args):
     """Program and arguments of `function` on `args`, each with lanes behind: (3, 1) and (1, 5) by turns."""
     closed = jax.make_jaxpr(function)(*args)
@@ -153,7 +160,7 @@ def test_fused_is_the_function_under_every_transformation():
 
 
 def oscillated(seed, mu):
-    """At the highest momentum a step size that needs care, beside one that does not."""
+    """At the highest momentum an absurd step size, beside usual ones."""
     return rj.oscillate(
         jax.random.key(seed), shift=rj.shifts.sinusoid(1 / 22), mu=mu, eta=jnp.where(mu > 0.98, 1e9, 0.01),
         problem=rj.problems.linear_regression(dim=1, samples=2, noise_variance=0.1), num_steps=40, tail=40,
