@@ -69,7 +69,8 @@ def figure(
     picture, panels = plt.subplots(1, 1 + wide, figsize=(11 if wide else 6.4, 4.8), layout="constrained", squeeze=False)
     count = int(diverged.sum())
     told = f"{count} of {diverged.size} runs diverged" if count else "no run diverged"
-    picture.suptitle(f"{title}; bands: 95% over {data.seed.size} seeds; {told}", fontsize=11 if wide else 9)
+    between = "; " if wide else "\n"
+    picture.suptitle(f"{title}{between}bands: 95% over {data.seed.size} seeds; {told}", fontsize=11)
     label = label or rf"mean distance $\Vert\theta_k-\theta^*\Vert$, last {TAIL} steps"
     for ax, shares in zip(panels[0], (diverged, None), strict=False):
         rj.plotting.response(data, hue=hue, diverged=shares, log10=log10, label=label, ax=ax)
