@@ -47,7 +47,8 @@ def sweep(
     Raises:
         ValueError: axes that do not fit the point, or a point that does not return a dict of arrays; before anything is
             compiled.
-        MemoryError: more cells at a time than the device has memory for; give a smaller `chunk`.
+        MemoryError: more cells at a time than the device has memory for; give a smaller `chunk`, or fewer devices where
+            one cell for each is too much.
 
     >>> square = sweep(lambda x, y: {"product": x * y}, {"x": [1.0, 2.0], "y": [3.0, 4.0, 5.0]})
     >>> square.product.sel(x=2.0).values.tolist()

@@ -37,6 +37,8 @@ def growth_rate(
 
     Returns:
         Scalar. -inf if one period forgets everything; NaN for `discrete` and a traced period that is not whole.
+        `jax.jvp` and `jax.jacfwd` differentiate it in mu, eta and the parameters of the shift, but not `discrete` in
+        its period; `jax.grad` needs `num_steps`. What has no derivative says so with a ValueError.
 
     >>> import resonance_jax as rj
     >>> rate = rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22), mu=0.99, eta=0.01)
