@@ -273,6 +273,22 @@ def test_three_inputs_along_one_direction_are_one_input(x64):
     assert float(three) == pytest.approx(float(one), abs=1e-9)
 
 
+def test_the_variance_that_a_shift_adds_counts(x64):
+    """Inputs of variance 1 + 3, whose mean rests at 0: log mu / 2 in steps, -(1 - mu) / 2 in ODE time."""
+    shift, settings = rj.shifts.resting(3.0), dict(mu=0.5, eta=0.01)
+    problem = rj.problems.linear_regression(dim=1, samples=1, bias=False)
+    centre = (1 + 0.5 - 0.01 * 2 * 4) / 2  # overdamped: the larger root of z^2 - 2 centre z + mu
+    assert float(rj.theory.mean_growth(shift, problem, **settings)) == pytest.approx(
+        np.log(centre + np.sqrt(centre**2 - 0.5)), abs=1e-9
+    )
+    ode = -0.25 + np.sqrt(0.25**2 - 0.01 * 2 * 4 + 0j).real  # lambda^2 + alpha lambda + b = 0
+    for rate in (
+        rj.theory.growth_rate(shift, bias=False, **settings),
+        rj.theory.mean_growth(shift, problem, discrete=False, **settings).rate,
+    ):
+        assert float(rate) == pytest.approx(ode, abs=1e-9)
+
+
 def test_bad_input():
     sinusoid = rj.shifts.sinusoid
     with pytest.raises(ValueError, match=r"whole number of steps, at most 1.04858e\+06, got 22.22222; take f = 1/T"):

@@ -25,12 +25,10 @@ def gradient_matrix(
         )
     checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")
     checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
-    profile = shift.profile
+    profile, variance = shift.profile, _variance(shift, input_variance)
 
     def B(phase: Array) -> Array:
-        return expected_gradient_matrix(
-            profile(phase), input_variance=input_variance, loss_factor=loss_factor, bias=bias
-        )
+        return expected_gradient_matrix(profile(phase), input_variance=variance, loss_factor=loss_factor, bias=bias)
 
     return B
 
@@ -49,7 +47,7 @@ def curvatures(
 
     def eigenvalues(phase: Array) -> Array:
         mean = profile(phase)
-        c, factor = (jnp.asarray(value, mean.dtype) for value in (input_variance, loss_factor))
+        c, factor = (jnp.asarray(value, mean.dtype) for value in (_variance(shift, input_variance), loss_factor))
         square = jnp.sum(mean**2)
         along = c + square
         if bias:
@@ -60,6 +58,12 @@ def curvatures(
         return factor * jnp.stack([c] * (mean.size - 1) + ends)
 
     return eigenvalues
+
+
+def _variance(shift: Shift, input_variance: ArrayLike) -> Array:
+    """Of the inputs around their mean, with what the shift adds to it."""
+    dtype = jnp.result_type(float)
+    return jnp.asarray(input_variance, dtype) + jnp.asarray(shift.spread, dtype)
 
 
 def optimizer(mu: ArrayLike, eta: ArrayLike) -> tuple[Array, Array]:
