@@ -19,7 +19,6 @@ KEY = jax.random.key(3)
 UP, DOWN, FAST, CLOSE = (Rates(-0.01, 0.02, rate, 1e-4) for rate in (0.01, -0.01, 0.03, 1e-4))
 CALM = DOWN._replace(mean_square=-0.01)
 LARGE = UP._replace(mean=0.01)
-MOVED = LARGE
 STILL = CALM._replace(almost_sure=-0.01)
 
 
@@ -33,7 +32,7 @@ STILL = CALM._replace(almost_sure=-0.01)
         (DOWN, STILL, STILL, "mean-square only", "rare ones grow so much .* where nothing moves, the mean square conv"),
         (UP, LARGE, LARGE, "step too large", "even if they do not drift. Take a step size below 0.2"),
         (DOWN, DOWN, LARGE, "step too large", "Take a step size below 0.2"),
-        (MOVED, LARGE, DOWN, "frozen instability", "at the far end of the drift: held there, .* step size below 0.1"),
+        (LARGE, LARGE, DOWN, "frozen instability", "at the far end of the drift: held there, .* step size below 0.1"),
         (UP, LARGE, DOWN, "noise", "whose mean converges; held at the far end, the mean diverges too; .* more samples"),
         (UP, UP._replace(mean=1e-8), UP._replace(mean=1e-8), "noise", "a smaller momentum"),  # mu = 1
         (UP, DOWN, DOWN, "resonance", "converge where nothing moves. Take a smaller momentum"),

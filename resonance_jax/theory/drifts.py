@@ -57,11 +57,12 @@ def drifts_of(
             f"{type(problem).__name__}; list frequencies"
         )
 
-    probe = shift(4.0 if _takes_steps(shift) else 0.25)
+    takes_steps = _takes_steps(shift)
+    probe = shift(4.0 if takes_steps else 0.25)
     if probe.redrawn is not None:
-        intervals = np.arange(1.0, LONGEST_INTERVAL + 1)
-        ends = (1.0, float(LONGEST_INTERVAL))
-        return Drifts(shift, lambda mu: intervals, lambda T: T, lambda T: T, False, none, ends[1], ends, "T")
+        intervals, ends = np.arange(1.0, LONGEST_INTERVAL + 1), (1.0, float(LONGEST_INTERVAL))
+        interval = (lambda T: T) if takes_steps else (lambda T: 1 / T)
+        return Drifts(shift, lambda mu: intervals, interval, lambda T: T, False, none, ends[1], ends, "T")
     curvatures = curvatures_of(probe, problem)
     least = lowest_frequency(curvatures, eta)
     slow = slow_frequencies(least)
@@ -73,24 +74,19 @@ def drifts_of(
     def period(f: np.ndarray) -> np.ndarray:
         return np.where(f > 0, 1 / np.where(f > 0, f, 1), 0)
 
-    argument = period if _takes_steps(shift) else lambda f: f
+    argument = period if takes_steps else lambda f: f
     return Drifts(shift, at, argument, num_steps, True, slow, None, (float(slow[0]), 0.5), "f")
 
 
 def _takes_steps(shift: Callable[[Any], Shift]) -> bool:
     """Whether a function of one number takes a period or an interval in steps, or a frequency in turns per step."""
     made = shift(0.25)
-    if made.period is not None:
-        turns, steps = float(made.period), float(np.asarray(shift(4.0 if made.period < 1 else 0.25).period))
-        if turns == 4 or steps == 4:
-            return steps == 4 and turns != 4
-    elif made.redrawn is not None:
-        if float(made.redrawn.interval) == 0.25:
-            return True
-    else:
-        name = next(iter(inspect.signature(shift).parameters), "")
-        if name in ("f", "frequency", "T", "period"):
-            return name in ("T", "period")
+    steps = made.period if made.redrawn is None else made.redrawn.interval
+    if steps is not None and float(steps) in (4.0, 0.25):
+        return float(steps) == 0.25
+    name = next(iter(inspect.signature(shift).parameters), "")
+    if steps is None and name in ("f", "frequency", "T", "period"):
+        return name in ("T", "period")
     raise ValueError(
         "cannot tell which frequencies to search: the shift does not say whether its argument is a frequency or a "
         "number of steps; name the argument f or T, or list frequencies"
