@@ -21,7 +21,7 @@ NO_SLOPE = (
 def refused(value: Any, message: str) -> Any:
     """The value; whoever differentiates it gets a ValueError.
 
-    >>> refused(2.0, "a rounded number has no slope")
+    >>> float(refused(2.0, "a rounded number has no slope"))
     2.0
     """
     return value
