@@ -209,3 +209,9 @@ def test_growth_curves_draw_predictions_and_runs():
     assert ax.containers[0].lines[0].get_ydata() == pytest.approx([0.1, 1.1, 2.1])
     with pytest.raises(ValueError, match=r"growth_curves draws at most 4 rates, got 5; draw fewer"):
         growth_curves(measured, {str(i): measured for i in range(5)}, ax=ax)
+
+
+def test_overview_takes_one_output():
+    data = xr.Dataset({"loss": ("T", [1.0, 2.0])}, {"T": [1.0, 2.0]})
+    with pytest.raises(ValueError, match=r"data must be one output of a sweep, got Dataset; pass e.g. dataset.loss"):
+        rj.plotting.overview(data)
