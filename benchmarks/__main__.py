@@ -16,8 +16,8 @@ import jax
 
 from benchmarks import _machine, batch, first_heatmap, growth_chart, plot, scaling, single_run, theory_chart, trained
 from benchmarks._measure import Form, Timing, measure, table
-from resonance_jax.cache import use_compilation_cache
 from resonance_jax.checks import at_least_one
+from resonance_jax.engine.cache import use_compilation_cache
 from sweeps import exp5_adam, exp6_mlp
 
 WORKLOADS: dict[str, tuple[str, Callable[[str], list[Form]]]] = {

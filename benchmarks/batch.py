@@ -13,8 +13,9 @@ import numpy as np
 
 from benchmarks import first_heatmap
 from benchmarks._measure import Form, current_platform
-from resonance_jax import chunks, job
-from resonance_jax.store import load
+from resonance_jax.engine import chunks
+from resonance_jax.jobs import job
+from resonance_jax.jobs.store import load
 
 NAME = "batch job, three chunks"
 NUM_CHUNKS = 3

@@ -10,9 +10,9 @@ import numpy as np
 
 import resonance_jax as rj
 from resonance_cli.printing import say
-from resonance_jax import sweepfile
+from resonance_jax.jobs import sweepfile
 from resonance_jax.theory import SafeMomentum
-from resonance_jax.theory.resonances import curvatures_of
+from resonance_jax.theory.search.resonances import curvatures_of
 
 matplotlib.use("Agg")  # no window on a cluster
 

@@ -16,10 +16,11 @@ import xarray as xr
 
 import resonance_jax as rj
 from resonance_cli.printing import duration, say, size, table
-from resonance_jax import chunks, job, sweepfile
-from resonance_jax.axes import check_devices
-from resonance_jax.stopping import Guard
-from resonance_jax.store import DIVERGED, MEANINGS, MISSING, Store, load
+from resonance_jax.engine import chunks
+from resonance_jax.engine.axes import check_devices
+from resonance_jax.jobs import job, sweepfile
+from resonance_jax.jobs.stopping import Guard
+from resonance_jax.jobs.store import DIVERGED, MEANINGS, MISSING, Store, load
 
 matplotlib.use("Agg")  # no window on a cluster
 MEASURES = ("loss", "distance")  # of `train`: where a run diverged, the mean says nothing but that

@@ -14,9 +14,10 @@ import xarray as xr
 
 import resonance_jax as rj
 from resonance_cli.printing import say, size, table
-from resonance_jax import chunks, job
-from resonance_jax.memory import free_memory
-from resonance_jax.store import load
+from resonance_jax.engine import chunks
+from resonance_jax.engine.memory import free_memory
+from resonance_jax.jobs import job
+from resonance_jax.jobs.store import load
 
 
 def examine() -> bool:

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from resonance_jax.logscale import log10_mean
+from resonance_jax.numerics.logscale import log10_mean
 
 RESAMPLES = 999
 

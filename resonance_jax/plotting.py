@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from resonance_jax.confidence import mean_and_band
-from resonance_jax.logscale import log10_mean
+from resonance_jax.numerics.logscale import log10_mean
 
 PANELS = 6  # of an overview
 

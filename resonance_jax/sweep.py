@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from resonance_jax import checks, chunks
+from resonance_jax import checks
 from resonance_jax._version import __version__
-from resonance_jax.axes import Device, Point, check_devices
-from resonance_jax.progress import Bar
+from resonance_jax.engine import chunks
+from resonance_jax.engine.axes import Device, Point, check_devices
+from resonance_jax.engine.progress import Bar
 
 PROGRESS_CHUNKS = 10  # a bar with fewer stops tells little
 

@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 import resonance_jax as rj
 import sweeps
-from resonance_jax.cache import use_compilation_cache
+from resonance_jax.engine.cache import use_compilation_cache
 from sweeps import _report
 from sweeps._claims import table
 

@@ -17,8 +17,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from resonance_jax import chunks, job
-from resonance_jax.store import Store
+from resonance_jax.engine import chunks
+from resonance_jax.jobs import job
+from resonance_jax.jobs.store import Store
 
 NUM_CHUNKS = 60
 

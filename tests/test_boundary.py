@@ -6,7 +6,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.spatial import cKDTree
 
 import resonance_jax as rj
-from resonance_jax.theory import contour
+from resonance_jax.theory.search import contour
 from tests import reference
 
 boundary = rj.theory.stability_boundary

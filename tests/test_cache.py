@@ -5,7 +5,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from resonance_jax.cache import use_compilation_cache
+from resonance_jax.engine.cache import use_compilation_cache
 
 
 @pytest.fixture

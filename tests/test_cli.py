@@ -17,9 +17,9 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import resonance_jax as rj
-import resonance_jax.store
+import resonance_jax.jobs.store
 from resonance_cli.app import app
-from resonance_jax.sweepfile import parse_values, with_settings
+from resonance_jax.jobs.sweepfile import parse_values, with_settings
 
 CHEAP = '''
 """A cheap sweep."""
@@ -186,7 +186,7 @@ def test_no_file_no_store_and_a_store_of_another_sweep(sweep_file, tmp_path):
 
 def test_a_full_disk_loses_nothing(sweep_file, tmp_path, monkeypatch):
     out = tmp_path / "a.zarr"
-    write = resonance_jax.store.Store.write
+    write = resonance_jax.jobs.store.Store.write
     written = []
 
     def until_full(self, unit, outputs):
@@ -195,7 +195,7 @@ def test_a_full_disk_loses_nothing(sweep_file, tmp_path, monkeypatch):
         written.append(unit)
         write(self, unit, outputs)
 
-    monkeypatch.setattr(resonance_jax.store.Store, "write", until_full)
+    monkeypatch.setattr(resonance_jax.jobs.store.Store, "write", until_full)
     shown = resonance("run", sweep_file, "--out", out, rc=2).stderr
     assert (
         shown == f"error: cannot write {out}: No space left on device; what is finished is kept, mend it and --resume\n"

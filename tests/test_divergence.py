@@ -6,7 +6,7 @@ import optax
 import pytest
 
 import resonance_jax as rj
-from resonance_jax.store import DIVERGED, OK, status_of
+from resonance_jax.jobs.store import DIVERGED, OK, status_of
 from tests import reference
 
 ONE_INPUT = dict(dim=1, samples=20)

@@ -36,7 +36,8 @@ def without_digits(text):
 
 def store(path):
     """What the `resonance run` of docs/batch.md leaves behind, of one step."""
-    from resonance_jax import chunks, job
+    from resonance_jax.engine import chunks
+    from resonance_jax.jobs import job
 
     def point(seed, mu):
         return {"loss": mu * seed, "diverged_at": jax.numpy.int32(-1)}

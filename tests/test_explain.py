@@ -10,7 +10,7 @@ import pytest
 import resonance_jax as rj
 from resonance_jax.theory.explain import Explanation, Rates, _enough_steps, _largest_steps, _staged, _verdict
 from resonance_jax.theory.frozen import farthest_mean, frozen_growth
-from resonance_jax.theory.resonances import curvatures_at, curvatures_of, visited_means
+from resonance_jax.theory.search.resonances import curvatures_at, curvatures_of, visited_means
 from tests import reference
 
 regression, explain, shifts = rj.problems.linear_regression, rj.theory.explain, rj.shifts

@@ -10,12 +10,12 @@ import pytest
 import resonance_jax as rj
 from resonance_jax.fused.program import kernel
 from resonance_jax.fused.threads import Threads
-from resonance_jax.logscale import Scaled
+from resonance_jax.numerics.logscale import Scaled
 from resonance_jax.shifts import Shift, periodic
-from resonance_jax.theory import products
-from resonance_jax.theory.expected import curvatures
-from resonance_jax.theory.inputs import inputs_of
-from resonance_jax.theory.steps import mean_square_step
+from resonance_jax.theory.floquet.expected import curvatures
+from resonance_jax.theory.noise import products
+from resonance_jax.theory.noise.inputs import inputs_of
+from resonance_jax.theory.noise.steps import mean_square_step
 from tests import reference
 
 regression, growth = rj.problems.linear_regression, rj.theory

@@ -13,8 +13,9 @@ import rich
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax import chunks, job, memory
-from resonance_jax.store import load
+from resonance_jax.engine import chunks, memory
+from resonance_jax.jobs import job
+from resonance_jax.jobs.store import load
 
 AXES = {"x": np.linspace(0.0, 1.0, 7), "y": np.linspace(1.0, 2.0, 10)}
 
@@ -68,7 +69,8 @@ import jax, sys
 jax.config.update("jax_num_cpu_devices", 4)
 import numpy as np, resonance_jax as rj
 from pathlib import Path
-from resonance_jax import chunks, job
+from resonance_jax.engine import chunks
+from resonance_jax.jobs import job
 def point(seed, f):
     return rj.oscillate(jax.random.key(seed), shift=rj.shifts.sinusoid(f), mu=0.98, eta=0.01, num_steps=50, tail=50,
                         problem=rj.problems.linear_regression(dim=1, samples=3))

@@ -8,7 +8,7 @@ import optax
 import pytest
 
 import resonance_jax as rj
-from resonance_jax import entrywise
+from resonance_jax.numerics import entrywise
 from resonance_jax.problems.linear_regression import expected_gradient_matrix
 from tests import reference
 

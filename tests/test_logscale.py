@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from resonance_jax import logscale
-from resonance_jax.logscale import ZERO_EXPONENT, Scaled
+from resonance_jax.numerics import logscale
+from resonance_jax.numerics.logscale import ZERO_EXPONENT, Scaled
 
 LN2 = np.log(2)
 

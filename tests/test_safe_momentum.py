@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import resonance_jax as rj
-from resonance_jax.theory.resonances import Curvatures, frequencies_to_search
+from resonance_jax.theory.search.resonances import Curvatures, frequencies_to_search
 from tests import reference
 
 

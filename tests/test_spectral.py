@@ -3,9 +3,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from resonance_jax import entrywise
-from resonance_jax.logscale import Scaled
-from resonance_jax.spectral import log_spectral_radius
+from resonance_jax.numerics import entrywise
+from resonance_jax.numerics.logscale import Scaled
+from resonance_jax.numerics.spectral import log_spectral_radius
 
 radius = jax.jit(log_spectral_radius)
 

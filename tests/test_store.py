@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from resonance_jax import chunks, job
-from resonance_jax.identity import identity
-from resonance_jax.store import DIVERGED, MISSING, NONFINITE, OK, Store, load, status_of
+from resonance_jax.engine import chunks
+from resonance_jax.jobs import job
+from resonance_jax.jobs.identity import identity
+from resonance_jax.jobs.store import DIVERGED, MISSING, NONFINITE, OK, Store, load, status_of
 
 AXES = {"x": np.linspace(0.0, 1.0, 5), "seed": np.arange(4)}
 

@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax import chunks
+from resonance_jax.engine import chunks
 
 AXES = dict(seed=np.arange(3), f=np.linspace(0, 0.05, 7), mu=np.linspace(0.95, 0.999, 5))
 

@@ -16,7 +16,7 @@ import xarray as xr
 
 import resonance_jax as rj
 import sweeps
-from resonance_jax.axes import working_dtype
+from resonance_jax.engine.axes import working_dtype
 from sweeps import _heatmap, _report, _response, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
 from sweeps._claims import SCALES, Claim, table

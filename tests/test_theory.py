@@ -8,7 +8,7 @@ from scipy.linalg import expm
 from scipy.special import mathieu_a, mathieu_b
 
 import resonance_jax as rj
-from resonance_jax.spectral import log_spectral_radius
+from resonance_jax.numerics.spectral import log_spectral_radius
 from tests import reference
 
 ETAS = (0.01, 0.005, 0.001)
@@ -29,7 +29,7 @@ def log_rho(f, mu, eta):
 
 
 def matrix(scaled):
-    from resonance_jax import entrywise
+    from resonance_jax.numerics import entrywise
 
     return np.asarray(entrywise.to_array(scaled.mantissa), float) * 2.0 ** int(scaled.exponent)
 

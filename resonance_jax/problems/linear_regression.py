@@ -10,8 +10,9 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks, entrywise, logscale
-from resonance_jax.entrywise import Matrix, Vector
+from resonance_jax import checks
+from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.entrywise import Matrix, Vector
 from resonance_jax.problems.base import Batch, Noise
 
 dot = functools.partial(jnp.matmul, precision="highest")  # a GPU would round float32 to 10 bits

@@ -10,13 +10,13 @@ from jax import Array
 from resonance_jax import checks
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.almost_sure import almost_sure_growth
 from resonance_jax.theory.estimate import Estimate, exact
-from resonance_jax.theory.expected import optimizer
+from resonance_jax.theory.floquet.expected import optimizer
 from resonance_jax.theory.frozen import farthest_mean, frozen_growth
-from resonance_jax.theory.mean import mean_growth
-from resonance_jax.theory.mean_square import mean_square_growth
-from resonance_jax.theory.resonances import curvatures_at
+from resonance_jax.theory.noise.almost_sure import almost_sure_growth
+from resonance_jax.theory.noise.mean import mean_growth
+from resonance_jax.theory.noise.mean_square import mean_square_growth
+from resonance_jax.theory.search.resonances import curvatures_at
 
 NUM_RUNS = 32  # whose spread gives the standard error of the almost-sure rate
 MARKEDLY = 2.0  # the motion adds to the noise where it makes runs grow at least so many times as fast

@@ -5,14 +5,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from resonance_jax.numerics.spectral import log_spectral_radius
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
-from resonance_jax.spectral import log_spectral_radius
-from resonance_jax.theory.growth import mode_rates
-from resonance_jax.theory.inputs import inputs_of
-from resonance_jax.theory.products import Step
-from resonance_jax.theory.resonances import visited_means
-from resonance_jax.theory.steps import mean_square_step, mean_step
+from resonance_jax.theory.floquet.growth import mode_rates
+from resonance_jax.theory.noise.inputs import inputs_of
+from resonance_jax.theory.noise.products import Step
+from resonance_jax.theory.noise.steps import mean_square_step, mean_step
+from resonance_jax.theory.search.resonances import visited_means
 
 
 def farthest_mean(shift: Shift) -> np.ndarray:

@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from resonance_jax import chunks
 from resonance_jax._version import __version__
-from resonance_jax.axes import Device
-from resonance_jax.chunks import Grid, Shape
-from resonance_jax.store import Store
+from resonance_jax.engine import chunks
+from resonance_jax.engine.axes import Device
+from resonance_jax.engine.chunks import Grid, Shape
+from resonance_jax.jobs.store import Store
 
 
 def identity(grid: Grid, source: str, devices: Sequence[Device]) -> dict[str, Any]:

@@ -6,16 +6,16 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from resonance_jax.numerics.spectral import log_spectral_radius
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Redrawn, Shift
-from resonance_jax.spectral import log_spectral_radius
 from resonance_jax.theory.estimate import Estimate, exact
-from resonance_jax.theory.expected import optimizer
-from resonance_jax.theory.inputs import Inputs, inputs_of
-from resonance_jax.theory.path import rate_along_paths
-from resonance_jax.theory.products import Step, over_turns, turns
-from resonance_jax.theory.redrawn import average, check_redrawn, held, nodes_of
-from resonance_jax.theory.steps import mean_square_step, places
+from resonance_jax.theory.floquet.expected import optimizer
+from resonance_jax.theory.noise.inputs import Inputs, inputs_of
+from resonance_jax.theory.noise.path import rate_along_paths
+from resonance_jax.theory.noise.products import Step, over_turns, turns
+from resonance_jax.theory.noise.redrawn import average, check_redrawn, held, nodes_of
+from resonance_jax.theory.noise.steps import mean_square_step, places
 
 
 def mean_square_growth(

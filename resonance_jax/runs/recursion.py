@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from resonance_jax import blocks, entrywise, logscale
 from resonance_jax.fused import fused
-from resonance_jax.logscale import Scaled
+from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.logscale import Scaled
 from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.runs import blocks
 from resonance_jax.shifts.base import Shift
 
 ENTRYWISE = 6  # up to so many weights the state is one scalar per weight; beyond, the program takes long to compile

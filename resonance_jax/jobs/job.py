@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from resonance_jax import checks, chunks, memory
-from resonance_jax.axes import Device
-from resonance_jax.chunks import Grid, Program, Shape
-from resonance_jax.identity import check_same, identity, name_of, now, provenance
-from resonance_jax.progress import Bar, Lines
-from resonance_jax.stopping import Guard
-from resonance_jax.store import Store
+from resonance_jax import checks
+from resonance_jax.engine import chunks, memory
+from resonance_jax.engine.axes import Device
+from resonance_jax.engine.chunks import Grid, Program, Shape
+from resonance_jax.engine.progress import Bar, Lines
+from resonance_jax.jobs.identity import check_same, identity, name_of, now, provenance
+from resonance_jax.jobs.stopping import Guard
+from resonance_jax.jobs.store import Store
 
 NUM_CHUNKS = 20  # of a grid, unless the memory asks for more: a kill costs a twentieth at most
 PROBE_SECONDS = 10.0  # a plan starts no further chunk after that

@@ -7,12 +7,13 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks, entrywise, logscale
-from resonance_jax.derivatives import FORWARD_ONLY, NO_SLOPE, forward_only, refused
-from resonance_jax.logscale import Scaled
+from resonance_jax import checks
+from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.derivatives import FORWARD_ONLY, NO_SLOPE, forward_only, refused
+from resonance_jax.numerics.logscale import Scaled
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.continuous import MOST_STEPS
-from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
+from resonance_jax.theory.floquet.continuous import MOST_STEPS
+from resonance_jax.theory.floquet.expected import GradientMatrix, gradient_matrix, optimizer
 
 
 def whole_steps(period: Any) -> Array:

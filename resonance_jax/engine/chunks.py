@@ -21,8 +21,8 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from numpy.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.axes import Device, Point, check_axes, working_dtype
-from resonance_jax.memory import free_memory
+from resonance_jax.engine.axes import Device, Point, check_axes, working_dtype
+from resonance_jax.engine.memory import free_memory
 
 MEMORY_SHARE = 0.5  # of what the device has free, for one chunk
 

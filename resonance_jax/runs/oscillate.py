@@ -6,10 +6,12 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks, contracts, divergence, logscale
-from resonance_jax.divergence import DIVERGED_ABOVE
+from resonance_jax import checks
+from resonance_jax.numerics import logscale
 from resonance_jax.problems.linear_regression import LinearRegression
-from resonance_jax.recursion import recursion
+from resonance_jax.runs import contracts, divergence
+from resonance_jax.runs.divergence import DIVERGED_ABOVE
+from resonance_jax.runs.recursion import recursion
 from resonance_jax.shifts.base import Shift
 
 

@@ -16,10 +16,10 @@ import xarray as xr
 
 from resonance_jax import checks
 from resonance_jax._version import __version__
-from resonance_jax.theory.batches import Rate, evaluate, program_of
-from resonance_jax.theory.contour import CORNERS, chains, crossed_edges, segments, sign
-from resonance_jax.theory.islands import find_islands
-from resonance_jax.theory.lattice import Known, Values
+from resonance_jax.theory.search.batches import Rate, evaluate, program_of
+from resonance_jax.theory.search.contour import CORNERS, chains, crossed_edges, segments, sign
+from resonance_jax.theory.search.islands import find_islands
+from resonance_jax.theory.search.lattice import Known, Values
 
 NEIGHBOURS = ((0, -1), (1, 0), (0, 1), (-1, 0))  # of a cell, across its edges in the order of `contour.CORNERS`
 

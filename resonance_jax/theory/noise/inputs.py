@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from resonance_jax import contracts, entrywise
+from resonance_jax.numerics import entrywise
 from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
 
 NUM_PHASES = 64  # among which the largest mean is looked for: it gives the direction of the line

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from resonance_jax.theory.lattice import Known, Values
+from resonance_jax.theory.search.lattice import Known, Values
 
 MOST = 64  # peaks and dips that are followed, those nearest to 0 first
 AROUND = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)])

@@ -5,12 +5,12 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax.logscale import root
+from resonance_jax.numerics.logscale import root
+from resonance_jax.numerics.spectral import log_spectral_radius
 from resonance_jax.shifts.base import Shift
-from resonance_jax.spectral import log_spectral_radius
-from resonance_jax.theory.continuous import MOST_STEPS, flow, too_long
-from resonance_jax.theory.discrete import product, whole_steps
-from resonance_jax.theory.expected import GradientMatrix, curvatures, gradient_matrix, optimizer
+from resonance_jax.theory.floquet.continuous import MOST_STEPS, flow, too_long
+from resonance_jax.theory.floquet.discrete import product, whole_steps
+from resonance_jax.theory.floquet.expected import GradientMatrix, curvatures, gradient_matrix, optimizer
 
 NUM_PHASES = 512  # of the mean over a period that lasts forever
 

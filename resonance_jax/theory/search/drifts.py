@@ -8,7 +8,7 @@ import numpy as np
 
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.resonances import (
+from resonance_jax.theory.search.resonances import (
     curvatures_of,
     frequencies_to_search,
     lowest_frequency,

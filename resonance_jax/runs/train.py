@@ -9,11 +9,11 @@ import optax
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import blocks, contracts, divergence
-from resonance_jax.divergence import DIVERGED_ABOVE
 from resonance_jax.fused import fused
 from resonance_jax.problems.base import Problem
 from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.runs import blocks, contracts, divergence
+from resonance_jax.runs.divergence import DIVERGED_ABOVE
 from resonance_jax.shifts.base import Shift
 
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from resonance_jax import checks
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.batches import evaluate, program_of
-from resonance_jax.theory.drifts import Drifts, drifts_of
 from resonance_jax.theory.estimate import Estimate
-from resonance_jax.theory.first_growth import Bracket, first_growth
-from resonance_jax.theory.mean_square import mean_square_growth
+from resonance_jax.theory.noise.mean_square import mean_square_growth
+from resonance_jax.theory.search.batches import evaluate, program_of
+from resonance_jax.theory.search.drifts import Drifts, drifts_of
+from resonance_jax.theory.search.first_growth import Bracket, first_growth
 
 HIGHEST = 0.999  # above it a run remembers thousands of steps, and tongues of every order crowd together
 ARGUMENTS = ("frequency", "mu", "eta", "errors")  # of the rate below

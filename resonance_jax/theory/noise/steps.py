@@ -12,10 +12,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from resonance_jax import entrywise
+from resonance_jax.numerics import entrywise
 from resonance_jax.problems.linear_regression import GradientLaw
-from resonance_jax.theory.inputs import Inputs
-from resonance_jax.theory.products import Entries, Step
+from resonance_jax.theory.noise.inputs import Inputs
+from resonance_jax.theory.noise.products import Entries, Step
 
 
 def mean_step(inputs: Inputs, law: GradientLaw, mu: Array, eta: Array) -> tuple[Step, int]:

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jax import Array
 
-from resonance_jax import entrywise, logscale
-from resonance_jax.derivatives import FORWARD_ONLY, NO_SLOPE, forward_only, refused
 from resonance_jax.fused import fused
-from resonance_jax.logscale import Scaled
+from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.derivatives import FORWARD_ONLY, NO_SLOPE, forward_only, refused
+from resonance_jax.numerics.logscale import Scaled
 
 Entries = tuple[Array, ...]  # what a map acts on
 Step = Callable[[Entries, Array], Entries]  # entries, coordinates m of the mean -> entries one step later

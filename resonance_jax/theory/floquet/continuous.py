@@ -15,12 +15,13 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks, entrywise, logscale
-from resonance_jax.derivatives import FORWARD_ONLY, forward_only
+from resonance_jax import checks
 from resonance_jax.fused import fused
-from resonance_jax.logscale import Scaled
+from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.derivatives import FORWARD_ONLY, forward_only
+from resonance_jax.numerics.logscale import Scaled
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.expected import GradientMatrix, gradient_matrix, optimizer
+from resonance_jax.theory.floquet.expected import GradientMatrix, gradient_matrix, optimizer
 
 BLOCK = 16  # RK4 steps between two rescalings
 TOGETHER = range(16, 0, -1)  # blocks in one kernel of a GPU: the most that divide their number

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from resonance_jax import entrywise, logscale
 from resonance_jax.fused import fused
-from resonance_jax.logscale import Scaled
+from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.logscale import Scaled
 
 ENTRYWISE_SIZE = 6  # up to this size a product is written out entry by entry; beyond, its code grows too long
 

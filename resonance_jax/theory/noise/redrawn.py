@@ -13,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from resonance_jax import checks, logscale
-from resonance_jax.derivatives import NO_SLOPE, refused
-from resonance_jax.logscale import Scaled
+from resonance_jax import checks
+from resonance_jax.numerics import logscale
+from resonance_jax.numerics.derivatives import NO_SLOPE, refused
+from resonance_jax.numerics.logscale import Scaled
 from resonance_jax.shifts.base import Redrawn
-from resonance_jax.theory.products import BLOCK, Entries, Step, along
+from resonance_jax.theory.noise.products import BLOCK, Entries, Step, along
 
 MOST_NODES = 128  # beyond, SciPy's weights fall below the range of float64
 

@@ -7,12 +7,13 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import blocks, contracts, entrywise, logscale
+from resonance_jax.numerics import entrywise, logscale
 from resonance_jax.problems.linear_regression import LinearRegression
-from resonance_jax.recursion import Run, recursion
+from resonance_jax.runs import blocks, contracts
+from resonance_jax.runs.recursion import Run, recursion
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.estimate import Estimate
-from resonance_jax.theory.expected import optimizer
+from resonance_jax.theory.floquet.expected import optimizer
 
 
 def almost_sure_growth(

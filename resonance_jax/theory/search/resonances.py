@@ -17,7 +17,7 @@ import numpy as np
 
 from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.products import LONGEST, MOST_TURNS, TOLERANCE
+from resonance_jax.theory.noise.products import LONGEST, MOST_TURNS, TOLERANCE
 
 ORDERS = 8  # tongues of higher order are weaker than these, and lie between them
 NUM_PHASES = 256  # of a period, and draws of a mean that has none

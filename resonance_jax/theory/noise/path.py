@@ -8,13 +8,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from resonance_jax import checks, entrywise, logscale
+from resonance_jax import checks
 from resonance_jax.fused import fused
-from resonance_jax.logscale import Scaled
+from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.logscale import Scaled
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.estimate import Estimate
-from resonance_jax.theory.inputs import Inputs
-from resonance_jax.theory.products import BLOCK, Step, along
+from resonance_jax.theory.noise.inputs import Inputs
+from resonance_jax.theory.noise.products import BLOCK, Step, along
 
 CHUNK = 200  # steps whose means are drawn together
 BURN_IN = 10  # the first tenth of a path is left out

@@ -7,7 +7,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.logscale import root
+from resonance_jax.numerics.logscale import root
 from resonance_jax.problems.linear_regression import expected_gradient_matrix
 from resonance_jax.shifts.base import Shift
 

@@ -22,7 +22,7 @@ import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from resonance_jax.chunks import Grid, Place, Shape
+from resonance_jax.engine.chunks import Grid, Place, Shape
 
 MISSING, OK, DIVERGED, NONFINITE = range(4)
 MEANINGS = ("missing", "ok", "diverged", "nonfinite")

@@ -1,0 +1,1 @@
+"""A point on a grid of cells: trace, compile, run."""

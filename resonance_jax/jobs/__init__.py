@@ -1,0 +1,1 @@
+"""Sweeps that outlive a process: stores, shards, resuming."""

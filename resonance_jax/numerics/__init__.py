@@ -1,0 +1,1 @@
+"""Arithmetic without overflow, and small matrices."""

@@ -1,0 +1,1 @@
+"""Training runs, one at a time; vmap makes the grid."""

@@ -1,0 +1,1 @@
+"""The paper's theory: the monodromy matrix of the mean."""

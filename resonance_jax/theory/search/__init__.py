@@ -1,0 +1,1 @@
+"""Where growth begins: boundaries of stability, and the largest safe momentum."""
