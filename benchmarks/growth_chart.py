@@ -8,7 +8,7 @@ import numpy as np
 
 import resonance_jax as rj
 from benchmarks._measure import Form
-from resonance_jax.theory.noise.products import turns as turns_of
+from resonance_jax.numerics.products import turns as turns_of
 
 NAME = "W5 mean-square chart"
 ETA, SAMPLES, AMPLITUDE = 0.01, 5, 0.5

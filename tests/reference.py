@@ -17,11 +17,11 @@ def draws(key, shift, problem, num_steps):
 def traced_draws(key, shift, problem, num_steps):
     """`draws` as a part of a compiled function."""
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
-    theta_star, theta_0 = problem.weights(weights_key)
+    theta_0, theta_star = problem.init(weights_key, shift, None)
     k = np.arange(num_steps, dtype=np.int32)
-    means, _ = shift.means(shift_key, jnp.asarray(k), shift.init(start_key))
+    inputs, _ = shift.inputs(shift_key, jnp.asarray(k), shift.init(start_key))
     step_keys = jax.vmap(lambda one: jax.random.fold_in(noise_key, one))(k)
-    x, eps = jax.vmap(lambda key, mean: problem.batch(problem.noise(key), mean, shift.spread))(step_keys, means)
+    x, eps = jax.vmap(lambda key, k, one: problem.batch(problem.draw(key, k), one))(step_keys, k, inputs)
     return x, eps, theta_0 - theta_star
 
 

@@ -7,18 +7,18 @@ import pytest
 
 import resonance_jax as rj
 from resonance_jax.problems import Problem
-from resonance_jax.shifts import Shift
+from resonance_jax.shifts import Inputs, Shift
 
 KEY = jax.random.key(0)
 REGRESSION = rj.problems.linear_regression(dim=1, samples=2)
 LENGTHS = dict(num_steps=4, tail=2)
 
 
-def means(key, k, state):
-    return jnp.zeros((k.shape[0], 1)), state
+def inputs(key, k, state):
+    return Inputs(jnp.zeros((k.shape[0], 1)), jnp.zeros(k.shape)), state
 
 
-GOOD = Shift(init=lambda key: (), means=means)
+GOOD = Shift(init=lambda key: (), inputs=inputs)
 
 
 @pytest.mark.parametrize(
@@ -31,24 +31,32 @@ GOOD = Shift(init=lambda key: (), means=means)
         ),
         (GOOD._replace(init=None), r"Shift.init must be a function of \(key\), got NoneType; give a function"),
         (
-            GOOD._replace(means=lambda k, state: 0),
-            r"Shift.means must be a function of \(key, k, state\), got one of \(k, state\): too many .* used or not",
+            GOOD._replace(inputs=lambda k, state: 0),
+            r"Shift.inputs must be a function of \(key, k, state\), got one of \(k, state\): too many .* used or not",
         ),
         (
-            GOOD._replace(means=lambda key, k, state: jnp.zeros((k.shape[0], 1))),
-            r"Shift.means must return two things, the means and the state after them, got float32\[2, 1\]; return them",
+            GOOD._replace(inputs=lambda key, k, state: jnp.zeros((k.shape[0], 1))),
+            r"Shift.inputs must return two things, the Inputs and the state after them, got float32\[2, 1\]; ret",
         ),
         (
-            GOOD._replace(means=lambda key, k, state: (jnp.zeros(k.shape), state)),
-            r"Shift.means must return means of shape \(block, dim\), got float32\[2\] for a block of 2 steps; a mean",
+            GOOD._replace(inputs=lambda key, k, state: (jnp.zeros((k.shape[0], 1)), state)),
+            r"Shift.inputs must return Inputs\(mean, variance\), got float32\[2, 1\]; a mean alone is Inputs\(mean",
         ),
         (
-            GOOD._replace(means=lambda key, k, state: (k[:, None], state)),
-            r"Shift.means must return means of float32, got int32; cast them: means.astype\(jnp.result_type\(float\)\)",
+            GOOD._replace(inputs=lambda key, k, state: (Inputs(jnp.zeros(k.shape), jnp.zeros(k.shape)), state)),
+            r"Shift.inputs must return a mean of shape \(block, dim\), got float32\[2\] for a block of 2 steps; a mean",
         ),
         (
-            Shift(init=lambda key: jnp.zeros(2), means=lambda key, k, state: (means(key, k, state)[0], state[0])),
-            r"Shift.means must return a state like that of Shift.init, float32\[2\], got float32\[\]; keep its shapes",
+            GOOD._replace(inputs=lambda key, k, state: (Inputs(jnp.zeros((k.shape[0], 1)), jnp.zeros(())), state)),
+            r"Shift.inputs must return a variance of shape \(block,\), got float32\[\] for a block of 2 steps; one",
+        ),
+        (
+            GOOD._replace(inputs=lambda key, k, state: (Inputs(k[:, None], jnp.zeros(k.shape)), state)),
+            r"Shift.inputs must return a mean of float32, got int32; cast it: mean.astype\(jnp.result_type\(float\)\)",
+        ),
+        (
+            Shift(init=lambda key: jnp.zeros(2), inputs=lambda key, k, state: (inputs(key, k, state)[0], state[0])),
+            r"Shift.inputs must return a state like that of Shift.init, float32\[2\], got float32\[\]; keep its shapes",
         ),
     ],
 )
@@ -67,8 +75,8 @@ def test_shifts(shift, message):
 LINE = Problem(
     dim=1,
     init=lambda key, shift, state: (jnp.zeros(()), jnp.ones(())),
-    noise=lambda key: jax.random.normal(key, (3,)),
-    batch=lambda noise, mean, spread: mean[0] + noise,
+    draw=lambda key, k: jax.random.normal(key, (3,)),
+    batch=lambda drawn, inputs: inputs.mean[0] + drawn,
     loss=lambda slope, truth, x: jnp.mean((slope * x - truth * x) ** 2),
     error=lambda slope, truth: jnp.abs(slope - truth),
 )
@@ -90,10 +98,10 @@ LINE = Problem(
             LINE._replace(init=lambda key, shift, state: jnp.zeros(())),
             r"Problem.init must return two things, the parameters to start from, and the truth, got float32\[\]; ret",
         ),
-        (LINE._replace(noise=lambda: 0), r"Problem.noise must be a function of \(key\), got one of \(\)"),
+        (LINE._replace(draw=lambda key: 0), r"Problem.draw must be a function of \(key, k\), got one of \(key\)"),
         (
-            LINE._replace(batch=lambda noise, mean: noise),
-            r"Problem.batch must be a function of \(noise, mean, spread\), got one of \(noise, mean\): too many",
+            LINE._replace(batch=lambda drawn: drawn),
+            r"Problem.batch must be a function of \(drawn, inputs\), got one of \(drawn\): too many",
         ),
         (
             LINE._replace(loss=lambda slope, truth, x: x),
@@ -116,7 +124,7 @@ def test_good_parts_pass():
 
 
 def test_the_recursion_is_that_of_least_squares():
-    message = r"problem must be one of rj.problems.linear_regression, got Problem; .* rj.train runs any problem"
+    message = r"problem must be least squares, e.g. rj.problems.linear_regression, got Problem; rj.train runs any"
     network = rj.problems.mlp_regression(dim=1)
     with pytest.raises(ValueError, match=message):
         rj.oscillate(KEY, shift=GOOD, problem=network, mu=0.9, eta=0.1, **LENGTHS)
@@ -135,10 +143,8 @@ def test_lengths_are_no_axes(name):
         rj.sweep(point, {name: [2, 3]})
 
 
-@pytest.mark.parametrize("rate", [rj.theory.growth_rate, rj.theory.monodromy, rj.theory.discrete_monodromy])
+@pytest.mark.parametrize("rate", [rj.theory.growth_rate, rj.theory.monodromy])
 def test_rates_of_a_period_name_the_one_for_every_shift(rate):
-    message = (
-        r"need a periodic shift, got one without a period; for AR\(2\) and all others take rj.theory.mean_growth\("
-    )
+    message = r"need a periodic shift, got ar2\(f=0.05, .*\); for AR\(2\) and all others take rj.theory.mean_growth\("
     with pytest.raises(ValueError, match=message):
         rate(rj.shifts.ar2(0.05), mu=0.9, eta=0.01)

@@ -166,8 +166,8 @@ def own_problem(samples=10):
     return rj.problems.Problem(
         dim=2,
         init=lambda key, shift, state: (jnp.zeros(2), jnp.eye(2)[0]),
-        noise=lambda key: jax.random.normal(key, (samples, 2)),
-        batch=lambda z, mean, spread: mean[None, :] + jnp.sqrt(1 + spread) * z,
+        draw=lambda key, k: jax.random.normal(key, (samples, 2)),
+        batch=lambda z, inputs: inputs.mean[None, :] + jnp.sqrt(1 + inputs.variance) * z,
         loss=loss,
         error=lambda theta, truth: jnp.linalg.norm(theta - truth),
         measure="distance",

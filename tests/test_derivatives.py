@@ -130,7 +130,7 @@ def test_outside_the_tongues_all_modes_decay_alike(x64):
 
 def test_a_plain_number_of_steps_is_differentiated_backwards(x64):
     def rate(mu):
-        return rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22), mu=mu, eta=0.01, num_steps=32)
+        return rj.theory.growth_rate(rj.shifts.sinusoid(1 / 22), mu=mu, eta=0.01, rk4_steps=32)
 
     exact = quotients(jax.jit(rate), dict(mu=0.98))["mu"]
     assert float(jax.jit(jax.grad(rate))(0.98)) == pytest.approx(float(exact), rel=1e-6)

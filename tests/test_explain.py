@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import resonance_jax as rj
-from resonance_jax.theory.explain import Explanation, Rates, _enough_steps, _largest_steps, _staged, _verdict
-from resonance_jax.theory.frozen import farthest_mean, frozen_growth
-from resonance_jax.theory.search.resonances import curvatures_at, curvatures_of, visited_means
+from resonance_jax.shifts import Inputs
+from resonance_jax.theory.explain import Explanation, Rates, _enough_steps, _staged, _verdict
+from resonance_jax.theory.frozen import farthest_inputs, held_growth, held_shift
+from resonance_jax.theory.search.resonances import curvatures_at, curvatures_each, curvatures_of
 from tests import reference
 
 regression, explain, shifts = rj.problems.linear_regression, rj.theory.explain, rj.shifts
@@ -64,65 +65,72 @@ def test_explanation_is_a_table_and_a_sentence():
     assert max(map(len, lines[:5])) <= 80
 
 
-def test_a_run_that_is_held_sees_one_mean():
-    """Nothing moves, and the variance of the iid baseline of a switching mean is in the inputs."""
+def test_stages_of_a_run():
+    """The shift itself, its inputs held at the far end, and the iid baseline, which adds the variance of the means."""
     shift, k = shifts.switching(3, dim=2, variance=0.4), jnp.arange(4, dtype=jnp.int32)
-    at = jnp.array([0.5, -1.0])
-    held = _staged(shift, jnp.float32(0), at, jnp.float32(0.4))
-    assert np.array_equal(held.means(KEY, k, ())[0], np.broadcast_to(at, (4, 2)))
-    assert float(held.spread) == pytest.approx(0.4)
-    moving = _staged(shift, jnp.float32(1), jnp.zeros(2), jnp.float32(0))
-    assert np.array_equal(moving.means(KEY, k, ())[0], shift.means(KEY, k, ())[0])
+    far = jnp.array([0.5, -1.0])
+    ends = Inputs(jnp.stack([far, jnp.zeros(2)]), jnp.array([0.1, 0.4]))
+    moving, held, iid = (_staged(shift, ends, jnp.int32(stage)).inputs(KEY, k, ())[0] for stage in range(3))
+    assert np.array_equal(moving.mean, shift.inputs(KEY, k, ())[0].mean)
+    assert np.array_equal(held.mean, np.broadcast_to(far, (4, 2)))
+    assert np.asarray(held.variance) == pytest.approx(0.1)
+    assert not iid.mean.any()
+    assert np.asarray(iid.variance) == pytest.approx(0.4)
 
 
 # What stands still, in closed form
 
 
-def test_frozen_growth_is_that_of_one_step(x64):
+def test_held_growth_is_that_of_one_step(x64):
     """Of the expected step, and of its Kronecker square, in NumPy by quadrature."""
     for bias, mean in ((True, [0.7]), (False, [0.7]), (True, [0.6, -0.8])):
-        problem = regression(dim=len(mean), samples=1, input_variance=0.5, bias=bias)
-        shift = shifts.sinusoid(0.1, amplitude=mean)
-        at = jnp.asarray(mean)
-        frozen = jax.jit(lambda mu, eta, s=shift, p=problem, at=at: frozen_growth(s, p, at, mu=mu, eta=eta))
+        problem = regression(dim=len(mean), samples=1, input_variance=0.3, bias=bias)
+        at = Inputs(jnp.asarray(mean), jnp.asarray(0.2))
+        held = jax.jit(lambda mu, eta, p=problem, at=at: held_growth(at, p, mu=mu, eta=eta))
         for mu, eta in ((0.9, 0.05), (0.3, 0.9)):
             square, first = reference.expected_kronecker(mean, mu=mu, eta=eta, samples=1, variance=0.5, bias=bias)
             expected = reference.log_radius(first), reference.log_radius(square) / 2
-            found = frozen(jnp.asarray(mu), jnp.asarray(eta))
+            found = held(jnp.asarray(mu), jnp.asarray(eta))
             assert [float(rate) for rate in found] == pytest.approx(expected, abs=1e-9), (bias, mean, mu, eta)
 
 
-def test_largest_steps_are_where_the_frozen_mean_begins_to_grow(x64):
+def test_the_far_end_is_where_the_curvature_is_largest(x64):
+    """Beyond eta b = 2 (1 + mu) the mean grows there, standing still."""
     problem = regression(dim=2, samples=3, input_variance=0.5, reduction="sum")
-    shift, mu = shifts.sinusoid(0.125, amplitude=2.0), 0.4
-    far = farthest_mean(shift)
-    assert abs(far) == pytest.approx([2.0])
-    for eta, mean in zip(_largest_steps(shift, problem, far, mu), (0 * far, far), strict=True):
-        below, above = (
-            float(frozen_growth(shift, problem, jnp.asarray(mean), mu=jnp.asarray(mu), eta=jnp.asarray(eta * by))[0])
-            for by in (0.999, 1.001)
-        )
+    for shift, size in ((shifts.sinusoid(0.125, amplitude=2.0), 2.0), (shifts.breathing(0.125, variance=0.7), 0.0)):
+        far, mu = farthest_inputs(shift, problem), 0.4
+        assert abs(np.asarray(far.mean)) == pytest.approx([size])
+        assert float(far.variance) == pytest.approx(0.0 if size else 1.4)
+        high = curvatures_each(jax.tree.map(lambda leaf: leaf[None], far), problem)[0, -1]
+        below, above = (float(held_growth(far, problem, mu=mu, eta=by * 2 * 1.4 / high)[0]) for by in (0.999, 1.001))
         assert below < 0 < above
 
 
-def test_visited_means_and_curvatures():
-    assert not visited_means(shifts.sinusoid(0.0)).any()  # f = 0 stands still
-    assert np.abs(visited_means(shifts.sinusoid(0.5, amplitude=10.0))).max() < 1e-4  # sin(pi k) = 0
-    assert np.abs(visited_means(shifts.sinusoid(1 / 3))).max() == pytest.approx(0.5 * np.sin(np.pi / 3), rel=1e-4)
+def visited(shift):
+    return np.asarray(shift.law.visited(shift).mean)
+
+
+def test_what_shifts_visit_and_its_curvatures():
+    assert not visited(shifts.sinusoid(0.0)).any()  # f = 0 stands still
+    assert np.abs(visited(shifts.sinusoid(0.5, amplitude=10.0))).max() < 1e-4  # sin(pi k) = 0
+    assert np.abs(visited(shifts.sinusoid(1 / 3))).max() == pytest.approx(0.5 * np.sin(np.pi / 3), rel=1e-4)
     for f in (1e-3, 0.0123, 0.25):
-        assert np.abs(visited_means(shifts.sinusoid(f))).max() == pytest.approx(0.5, rel=1e-2)
-    assert np.abs(visited_means(shifts.square_wave(7, dim=3, norm=0.5))).max() == pytest.approx(0.5)
-    drawn = visited_means(shifts.switching(5, dim=1, variance=4.0))
+        assert np.abs(visited(shifts.sinusoid(f))).max() == pytest.approx(0.5, rel=1e-2)
+    assert np.abs(visited(shifts.square_wave(7, dim=3, norm=0.5))).max() == pytest.approx(0.5)
+    drawn = visited(shifts.switching(5, dim=1, variance=4.0))
     assert np.std(drawn) == pytest.approx(2.0, abs=0.4)  # 256 draws, 4.5 standard errors
+    assert np.array_equal(visited(held_shift(Inputs(jnp.array([3.0, 4.0]), jnp.array(0.0))))[0], [3.0, 4.0])
     for dim, amplitude in ((1, [1.3]), (3, [0.3, -0.4, 1.2])):
-        problem = regression(dim=dim, samples=1, input_variance=0.3)
-        B = rj.theory.gradient_matrix(shifts.sinusoid(0.1, amplitude=amplitude), input_variance=0.3)(jnp.float32(0.25))
-        b = np.linalg.eigvalsh(np.asarray(B, float))
-        found = curvatures_at(np.array([amplitude]), problem, 0.0)
-        assert tuple(found) == pytest.approx((b[0], b[-1]), rel=1e-5)
-        assert curvatures_of(shifts.sinusoid(0.1, amplitude=amplitude), problem).high == pytest.approx(b[-1], rel=1e-5)
+        for variance in (0.3, np.linspace(0.1, 0.5, dim), np.eye(dim) + 0.2):
+            problem = regression(dim=dim, samples=1, input_variance=variance)
+            shift = shifts.sinusoid(0.1, amplitude=amplitude)
+            B = rj.theory.gradient_matrix(shift, input_variance=variance)(jnp.float32(0.25))
+            b = np.linalg.eigvalsh(np.asarray(B, float))
+            found = curvatures_at(Inputs(jnp.array([amplitude]), jnp.zeros(1)), problem)
+            assert tuple(found) == pytest.approx((b[0], b[-1]), rel=1e-5)
+            assert curvatures_of(shift, problem).high == pytest.approx(b[-1], rel=1e-5)
     with pytest.raises(ValueError, match=r"neither a period nor a stationary law.*give the Shift a stationary"):
-        visited_means(shifts.ar2(0.1)._replace(stationary=None))
+        visited(shifts.ar2(0.1)._replace(stationary=None))
 
 
 # Causes that are known by construction: a setting of each verdict far from the step size of the paper. 30 of them were

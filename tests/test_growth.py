@@ -10,12 +10,11 @@ import pytest
 import resonance_jax as rj
 from resonance_jax.fused.program import kernel
 from resonance_jax.fused.threads import Threads
+from resonance_jax.numerics import products
 from resonance_jax.numerics.logscale import Scaled
-from resonance_jax.shifts import Shift, periodic
-from resonance_jax.theory.floquet.expected import curvatures
-from resonance_jax.theory.noise import products
-from resonance_jax.theory.noise.inputs import inputs_of
-from resonance_jax.theory.noise.steps import mean_square_step
+from resonance_jax.shifts import Inputs, Shift, periodic
+from resonance_jax.theory.moments.followed import follow
+from resonance_jax.theory.moments.maps import mean_square_map
 from tests import reference
 
 regression, growth = rj.problems.linear_regression, rj.theory
@@ -50,7 +49,7 @@ def sine(T, turns=1, later=0.0):
 @jax.jit
 def compiled(f, mu, eta, samples, amplitude, later, variance, factor, dim):
     """One program for all sines along a line, in up to three inputs."""
-    shift = periodic(f, lambda phase: amplitude * jnp.sin(2 * jnp.pi * (phase + later)), straight=True)
+    shift = periodic(f, lambda phase: jnp.sin(2 * jnp.pi * (phase + later))[None], directions=amplitude)
     problem = regression(
         dim=dim, samples=samples, max_dim=3, max_samples=10**4, input_variance=variance, loss_factor=factor
     )
@@ -115,17 +114,10 @@ def test_a_circle_against_the_expected_products(x64):
 def test_moving_all_inputs_alike(x64):
     """A mean of one entry and two inputs is a line of sqrt(2) times the amplitude; the mean's rate is the paper's."""
     shift, problem = rj.shifts.sinusoid(1 / 22), regression(dim=2, samples=1)
-    assert float(inputs_of(shift, problem).coordinates(jnp.array([0.5]))[0]) == pytest.approx(0.5 * np.sqrt(2))
+    at = follow(shift, problem).coordinates(Inputs(jnp.array([0.5]), jnp.array(0.0)))
+    assert float(at.mean[0]) == pytest.approx(0.5 * np.sqrt(2))
     rate = jax.jit(lambda mu: growth.mean_growth(shift, problem, mu=mu, eta=0.01, discrete=False))(0.99)
     assert float(rate) * 22 == pytest.approx(reference.log_rho_of_ode(1 / 22, 0.99, 0.01, 0.5 * np.sqrt(2)), abs=1e-6)
-
-
-def test_curvatures_are_the_eigenvalues_of_the_expected_gradient(x64):
-    shift = rj.shifts.sinusoid(0.1, amplitude=[0.3, -0.4, 1.2])
-    for bias in (True, False):
-        settings = dict(input_variance=0.3, loss_factor=1.5, bias=bias)
-        B, b = (jax.jit(of(shift, **settings))(0.3) for of in (growth.gradient_matrix, curvatures))
-        assert np.sort(b) == pytest.approx(np.linalg.eigvalsh(B), abs=1e-12)
 
 
 def test_turning_the_inputs_and_starting_later_change_nothing(x64):
@@ -175,13 +167,14 @@ def test_columns_at_once_are_columns_one_after_another(x64, monkeypatch):
 def test_a_thread_of_a_gpu_holds_a_column(dim):
     """The kernel of a thread knows every operation, and the column is few enough numbers; it is traced, not run."""
     problem = regression(dim=dim, samples=2)
-    inputs = inputs_of(rj.shifts.sinusoid(0.1), problem)
+    followed = follow(rj.shifts.sinusoid(0.1), problem)
 
-    def column(start, m, live, mu):
-        step, _ = mean_square_step(inputs, problem.law, mu, jnp.float32(0.01))
-        return products.along(step, Scaled(tuple(start), jnp.int32(0)), m, live)
+    def column(start, m, added, live, mu):
+        linear = mean_square_map(followed, mu, jnp.float32(0.01))
+        return products.along(linear.step, Scaled(tuple(start), jnp.int32(0)), Inputs(m, added), live)
 
-    args = [np.ones(10 if dim == 1 else 13, np.float32), np.ones((2, 4, 1), np.float32), np.ones(2, np.int32)]
+    inputs = np.ones((2, 4, 1), np.float32), np.ones((2, 4), np.float32)
+    args = [np.ones(10 if dim == 1 else 13, np.float32), *inputs, np.ones(2, np.int32)]
     closed = jax.make_jaxpr(column)(*args, jnp.float32(0.9))
     lanes = [jnp.asarray(arg)[..., None] for arg in (*closed.consts, *args)] + [jnp.array([0.9, 0.95, 0.99])]
     out = jax.eval_shape(functools.partial(kernel, Threads(), jaxpr=closed.jaxpr, rank=1), *lanes)
@@ -241,11 +234,11 @@ def test_intervals_that_are_not_covered(x64, redrawn):
 def test_along_a_path_of_its_own(x64):
     """A sine told step by step, without a period, grows as the periodic shift, up to 1/num_steps."""
 
-    def means(key, k, state):
-        return 0.5 * jnp.sin(2 * jnp.pi * k.astype(float) / 22)[:, None], state
+    def inputs(key, k, state):
+        return Inputs(0.5 * jnp.sin(2 * jnp.pi * k.astype(float) / 22)[:, None], jnp.zeros(k.shape)), state
 
-    shift = Shift(init=lambda key: (), means=means)
-    paths = dict(num_steps=20_000, num_paths=1)
+    shift = Shift(init=lambda key: (), inputs=inputs)
+    paths = dict(path_steps=20_000, num_paths=1)
     problem = regression(dim=1, samples=2)
     ours = jax.jit(lambda mu: both(shift, problem, mu=mu, eta=0.01, **paths))
     for mu in (0.99, 0.9):
@@ -256,7 +249,7 @@ def test_standard_errors_are_those_of_the_mean_over_paths(x64):
     """Exact rates have none; four paths of AR(2) are told apart by their keys."""
     problem = regression(dim=1, samples=5)
     shift, key = rj.shifts.ar2(0.045), jax.random.key(7)
-    settings = dict(mu=0.99, eta=0.01, num_steps=2000)
+    settings = dict(mu=0.99, eta=0.01, path_steps=2000)
 
     @jax.jit
     def found(key):
@@ -303,11 +296,10 @@ def simulated(rng, means, num_runs, *, mu, eta, samples):
 def predicted(means, mu, samples, *, dim):
     """The same in expectation, for means along the first input."""
     problem = regression(dim=dim, samples=samples, max_samples=5)
-    inputs = inputs_of(rj.shifts.sinusoid(0.05, amplitude=np.eye(dim)[0]), problem)
-    step, _ = mean_square_step(inputs, problem.law, mu, jnp.asarray(0.01))
-    rest = () if dim == 1 else (1.0, 0.0, 1.0)
-    start = [jnp.asarray(x) for x in (*np.eye(4)[np.triu_indices(4)], *rest)]
-    end = jax.lax.scan(lambda entries, m: (step(entries, m), None), tuple(start), means[:, None])[0]
+    followed = follow(rj.shifts.sinusoid(0.05, amplitude=np.eye(dim)[0]), problem)
+    linear = mean_square_map(followed, mu, jnp.asarray(0.01))
+    inputs = Inputs(means[:, None], jnp.zeros(means.shape))
+    end = jax.lax.scan(lambda entries, one: (linear.step(entries, one), None), tuple(linear.start), inputs)[0]
     others = 0.0 if dim == 1 else (dim - 1) * (end[-3] + end[-1])
     return jnp.log(end[0] + end[4] + end[7] + end[9] + others)
 
@@ -348,7 +340,7 @@ def test_simulated_runs_grow_in_mean_square_as_predicted(x64):
         ),
         (lambda: rj.shifts.sinusoid(0.1, amplitude=[1.0] * 3), {}, r"moves 3 inputs but the problem has dim=2; give"),
         (lambda: rj.shifts.ar2(0.1), dict(num_paths=0), r"num_paths must be a whole .* got 0; the rate is a mean"),
-        (lambda: rj.shifts.ar2(0.1), dict(num_steps=0), r"num_steps must be a whole .* got 0; it is the length"),
+        (lambda: rj.shifts.ar2(0.1), dict(path_steps=0), r"path_steps must be a whole .* got 0; it is the length"),
         (lambda: rj.shifts.sinusoid(0.1), dict(mu=2.0), r"mu must lie in \[0, 1\], got 2.0"),
     ],
 )
@@ -359,5 +351,5 @@ def test_bad_input(shift, settings, message):
 
 
 def test_a_curved_mean_needs_a_plain_dim():
-    with pytest.raises(ValueError, match=r"leaves a line, so theory needs their number; give dim as a plain number"):
+    with pytest.raises(ValueError, match=r"theory tracks every input of this setting.*; give dim as a plain number"):
         growth.mean_square_growth(circle(0.1), regression(dim=1, samples=1, max_dim=2), **SETTINGS)

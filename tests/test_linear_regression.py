@@ -10,6 +10,7 @@ import pytest
 import resonance_jax as rj
 from resonance_jax.numerics import entrywise
 from resonance_jax.problems.linear_regression import expected_gradient_matrix
+from resonance_jax.shifts import Inputs
 from tests import reference
 
 KEY = jax.random.key(5)
@@ -18,22 +19,23 @@ KEY = jax.random.key(5)
 @pytest.mark.parametrize(("dim", "samples"), [(1, 1), (1, 20), (4, 3)])
 def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, dim, samples):
     """The fast form, moments of the noise, against the plain one, autodiff of the loss on the drawn samples."""
-    mean = np.linspace(-1.0, 1.5, dim)
+    mean = jnp.linspace(-1.0, 1.5, dim)
     kinds = list(itertools.product([True, False], [0.0, 0.3], ["mean", "sum"]))
 
     def forms(key, bias, noise_variance, reduction):
         problem = rj.problems.linear_regression(
             dim=dim, samples=samples, input_variance=0.4, noise_variance=noise_variance, reduction=reduction, bias=bias
         )
-        x, eps = problem.batch(problem.noise(key), mean)
-        error = jnp.arange(1.0, problem.num_weights + 1)
+        inputs, linear = Inputs(mean, jnp.array(0.2)), problem.least_squares
+        x, eps = problem.batch(problem.draw(key, 0), inputs)
+        error = jnp.arange(1.0, linear.num_weights + 1)
 
         def loss(error):
             squares = (x @ error - eps) ** 2
             return squares.mean() if reduction == "mean" else squares.sum()
 
-        B, b = problem.gradient(problem.noise_moments(key), mean)
-        product = problem.product(problem.noise_moments(key), mean, 0.0, error)
+        B, b = linear.gradient(linear.draw(key, 0), inputs)
+        product = linear.product(linear.draw(key, 0), inputs, error)
         return entrywise.to_array(B) @ error, None if b is None else jnp.stack(b), product, jax.grad(loss)(error)
 
     results = jax.jit(lambda key: [forms(key, *kind) for kind in kinds])(KEY)
@@ -44,9 +46,9 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, dim, samples)
 
 
 def test_loss_factor_scales_the_gradient():
-    one, two = (rj.problems.linear_regression(dim=1, samples=2, loss_factor=c) for c in (1.0, 2.0))
-    mean = jnp.array([0.3])
-    B = jax.jit(lambda key: [each.gradient(each.noise_moments(key), mean)[0] for each in (one, two)])(KEY)
+    problems = [rj.problems.linear_regression(dim=1, samples=2, loss_factor=c).least_squares for c in (1.0, 2.0)]
+    inputs = Inputs(jnp.array([0.3]), jnp.array(0.0))
+    B = jax.jit(lambda key: [each.gradient(each.draw(key, 0), inputs)[0] for each in problems])(KEY)
     assert np.allclose(2 * np.array(B[0]), np.array(B[1]))
 
 
@@ -63,7 +65,8 @@ def test_mean_gradient_of_many_samples_is_the_expected_one(x64):
     """The entries have standard errors below 6e-3; a false alarm at 5 of them has probability below 1e-5."""
     mean = jnp.array([0.5, -0.2])
     problem = rj.problems.linear_regression(dim=2, samples=200_000, input_variance=0.7)
-    B, _ = jax.jit(lambda key: problem.gradient(problem.noise_moments(key), mean))(KEY)
+    linear, inputs = problem.least_squares, Inputs(mean, jnp.array(0.0))
+    B, _ = jax.jit(lambda key: linear.gradient(linear.draw(key, 0), inputs))(KEY)
     assert np.allclose(B, expected_gradient_matrix(mean, input_variance=0.7), atol=0.03)
 
 
@@ -72,7 +75,7 @@ def test_weights_uniform_and_normal():
     keys = jax.random.split(KEY, 5000)
     for variance, expected in ((None, 1 / 3), (0.25, 0.25)):
         problem = rj.problems.linear_regression(dim=1, samples=1, weight_variance=variance)
-        drawn = np.stack(jax.jit(jax.vmap(problem.weights))(keys))  # (2, 5000, 2)
+        drawn = np.stack(jax.jit(jax.vmap(problem.least_squares.weights))(keys))  # (2, 5000, 2)
         assert abs(drawn.mean()) < 5 * np.sqrt(expected / drawn.size)
         assert abs(drawn.var() - expected) < 5 * expected * np.sqrt(2 / drawn.size)
         assert abs(np.corrcoef(drawn[0].ravel(), drawn[1].ravel())[0, 1]) < 5 / np.sqrt(10_000)

@@ -89,21 +89,22 @@ def test_training_lowers_the_loss_and_equals_a_plain_loop():
     @jax.jit
     def begin():
         parameters, test = problem.init(weights_key, shift, shift.init(start_key))
-        means, _ = shift.means(shift_key, jnp.arange(300), ())
-        return parameters, optimizer.init(parameters), test, problem.error(parameters, test), means
+        inputs, _ = shift.inputs(shift_key, jnp.arange(300), ())
+        return parameters, optimizer.init(parameters), test, problem.error(parameters, test), inputs
 
-    parameters, state, test, loss, means = begin()
-    losses, means = [loss], np.asarray(means)
+    parameters, state, test, loss, inputs = begin()
+    losses = [loss]
 
     @jax.jit
-    def step(parameters, state, k, mean):
-        batch = problem.batch(problem.noise(jax.random.fold_in(noise_key, k)), mean)
+    def step(parameters, state, k):
+        of_step = jax.tree.map(lambda leaf: leaf[k], inputs)
+        batch = problem.batch(problem.draw(jax.random.fold_in(noise_key, k), k), of_step)
         updates, state = optimizer.update(jax.grad(problem.loss)(parameters, test, batch), state)
         parameters = optax.apply_updates(parameters, updates)
         return parameters, state, problem.error(parameters, test)
 
     for k in range(300):
-        parameters, state, loss = step(parameters, state, k, means[k])
+        parameters, state, loss = step(parameters, state, k)
         losses.append(loss)
     assert float(run["loss"]) == pytest.approx(float(np.mean(losses[-10:])), rel=1e-3)
     assert run["loss"] < 0.9 * losses[0]
@@ -134,8 +135,8 @@ def test_stationary_law_is_the_law_of_the_means():
 
     def drawn_and_visited(shift, key):
         state = shift.init(key)
-        drawn = jax.vmap(lambda key: shift.stationary(key, state))(jax.random.split(key, 4000))
-        return drawn, shift.means(key, jnp.arange(60_000), state)[0]
+        drawn = jax.vmap(lambda key: shift.stationary(key, state).mean)(jax.random.split(key, 4000))
+        return drawn, shift.inputs(key, jnp.arange(60_000), state)[0].mean
 
     results = jax.jit(lambda key: {name: drawn_and_visited(shift, key) for name, shift in shifts.items()})(KEY)
     for name, (drawn, visited) in jax.device_get(results).items():
@@ -162,7 +163,7 @@ def test_bad_input(arguments, message):
 
 def test_a_shift_without_a_stationary_law_is_named():
     shift = switching()._replace(stationary=None)
-    with pytest.raises(ValueError, match=r"give the Shift a stationary\(key, state\) -> mean"):
+    with pytest.raises(ValueError, match=r"give the Shift a stationary\(key, state\) -> Inputs"):
         rj.problems.mlp_regression().init(KEY, shift, ())
 
 

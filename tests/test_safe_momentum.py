@@ -24,7 +24,7 @@ def safe(rate, *, frequencies=(0.1,), eta=0.01, shift=rj.shifts.sinusoid, **sett
     """The largest safe momentum for a rate of f, mu and eta that is written down."""
 
     def of_shift(shift, problem, *, mu, eta):
-        return rate(1 / shift.period, mu, eta)
+        return rate(1 / shift.law.period, mu, eta)
 
     return rj.theory.largest_safe_momentum(
         shift, PROBLEM, eta, frequencies=frequencies, **({"rate": of_shift} | settings)
@@ -96,7 +96,7 @@ def test_second_call_does_not_trace():
 
     def rate(shift, problem, *, mu, eta):
         traces.append(mu)
-        return mu - 1 + 1 / shift.period
+        return mu - 1 + 1 / shift.law.period
 
     for eta, frequencies in ((0.01, [0.1]), (0.02, [0.1, 0.2])):
         rj.theory.largest_safe_momentum(rj.shifts.sinusoid, PROBLEM, eta, frequencies=frequencies, rate=rate)
@@ -158,7 +158,7 @@ def lorentz(centre, width, tip):
     """A tongue that is `width` times the damping wide in f, and grows above mu = tip."""
 
     def rate(shift, problem, *, mu, eta):
-        f = jnp.where(jnp.isfinite(shift.period), 1 / shift.period, 0)
+        f = jnp.where(jnp.isfinite(shift.law.period), 1 / shift.law.period, 0)
         return (1 - tip) / (1 + ((f - centre) / (width * (1 - tip))) ** 2) - (1 - mu)
 
     return rate
@@ -258,10 +258,10 @@ def test_a_search_up_to_no_damping_at_all():
 
 def test_intervals_of_a_switching_mean_and_their_edge():
     def early(shift, problem, *, mu, eta):  # T = 7 grows from 0.6 on, all others later
-        return mu - 0.6 - 0.1 * jnp.abs(shift.redrawn.interval - 7)
+        return mu - 0.6 - 0.1 * jnp.abs(shift.law.interval - 7)
 
     def late(shift, problem, *, mu, eta):  # the longer, the earlier
-        return mu - 0.9 + 0.001 * shift.redrawn.interval
+        return mu - 0.9 + 0.001 * shift.law.interval
 
     def switching(T):
         return rj.shifts.switching(T, dim=1, variance=0.4)

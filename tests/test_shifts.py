@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import resonance_jax as rj
-from resonance_jax.shifts.base import phase_after
+from resonance_jax.shifts.phase import phase_after
 
 
 def means(shift, k):
     key = jax.random.key(0)
-    return np.asarray(shift.means(key, jnp.asarray(k, jnp.int32), shift.init(key))[0])
+    return np.asarray(shift.inputs(key, jnp.asarray(k, jnp.int32), shift.init(key))[0].mean)
 
 
 def test_sinusoid_is_the_sine_of_the_table(x64):
@@ -53,10 +53,10 @@ def test_amplitude_gives_a_direction():
 
 def test_period_and_profile_agree_with_the_sequence():
     shift = rj.shifts.sinusoid(1 / 40)
-    assert float(shift.period) == pytest.approx(40, rel=1e-6)
-    profile = jax.vmap(shift.profile)(jnp.arange(40.0) / 40)
+    assert float(shift.law.period) == pytest.approx(40, rel=1e-6)
+    profile = jax.vmap(shift.law.inputs)(jnp.arange(40.0) / 40).mean
     assert np.allclose(means(shift, np.arange(40)), profile, atol=1e-6)
-    assert np.isinf(rj.shifts.sinusoid(0.0).period)
+    assert np.isinf(rj.shifts.sinusoid(0.0).law.period)
 
 
 def test_bad_amplitude():

@@ -35,8 +35,8 @@ def compiled(make, blocks):
         start_key, key = jax.random.split(jax.random.key(seed))
         state, k, parts = shift.init(start_key), 0, []
         for length in blocks:
-            part, state = shift.means(key, jnp.arange(k, k + length, dtype=jnp.int32), state)
-            parts.append(part)
+            part, state = shift.inputs(key, jnp.arange(k, k + length, dtype=jnp.int32), state)
+            parts.append(part.mean)
             k += length
         return jnp.concatenate(parts)
 
@@ -73,7 +73,7 @@ def test_parameters_may_be_traced():
     def first(value):
         start_key, key = jax.random.split(jax.random.key(0))
         shifts = [make(value) for make in makes]
-        return [shift.means(key, jnp.arange(40, dtype=jnp.int32), shift.init(start_key))[0] for shift in shifts]
+        return [shift.inputs(key, jnp.arange(40, dtype=jnp.int32), shift.init(start_key))[0].mean for shift in shifts]
 
     value = np.float32(0.375)
     for traced, plain in zip(jax.jit(first)(value), jax.jit(lambda: first(value))(), strict=True):
@@ -83,7 +83,9 @@ def test_parameters_may_be_traced():
 @pytest.mark.parametrize("name", BASELINES)
 def test_baseline_is_iid(name):
     assert not trajectory(BASELINES[name], 300).any()
-    assert float(np.asarray(BASELINES[name]().spread)) == pytest.approx(0.4 if name == "switching" else 0)
+    shift = BASELINES[name]()
+    inputs, _ = shift.inputs(jax.random.key(0), jnp.arange(3), shift.init(jax.random.key(1)))
+    assert np.asarray(inputs.variance) == pytest.approx(0.4 if name == "switching" else 0)
 
 
 def test_ar2_coefficients(x64):
@@ -107,7 +109,7 @@ def first_means(f, num_runs, num_steps, **settings):
     """Of independent runs of the AR(2) mean, (runs, steps)."""
     shift = rj.shifts.ar2(f, **settings)
     keys = jax.random.split(jax.random.key(3), (num_runs, 2))
-    return jax.vmap(lambda key: shift.means(key[0], jnp.arange(num_steps), shift.init(key[1]))[0][:, 0])(keys)
+    return jax.vmap(lambda key: shift.inputs(key[0], jnp.arange(num_steps), shift.init(key[1]))[0].mean[:, 0])(keys)
 
 
 def test_ar2_is_stationary_from_the_start():
@@ -158,7 +160,8 @@ def test_a_new_mean_for_every_sample_adds_its_variance_to_the_inputs():
     problem = rj.problems.linear_regression(dim=1, samples=20, input_variance=0.25)
     shift = rj.shifts.switching(0, dim=1, variance=0.4)
     keys = jax.random.split(jax.random.key(0), 5000)
-    x, _ = jax.jit(jax.vmap(lambda key: problem.batch(problem.noise(key), jnp.zeros(1), shift.spread)))(keys)
+    inputs = jax.tree.map(lambda leaf: leaf[0], shift.inputs(keys[0], jnp.arange(1), ())[0])
+    x, _ = jax.jit(jax.vmap(lambda key: problem.batch(problem.draw(key, 0), inputs)))(keys)
     assert np.var(x[:, :, 0]) == pytest.approx(0.65, rel=0.025)
 
 

@@ -73,7 +73,7 @@ def test_float32_against_float64_on_the_whole_heatmap():
 def integrated(T, mu, num_steps):
     """psi over one period of the sinusoid at eta = 0.01: one program for all numbers of steps."""
     B = rj.theory.gradient_matrix(rj.shifts.sinusoid(1 / T))
-    return rj.theory.integrate(B, alpha=(1 - mu) / 0.1, duration=T * 0.1, num_steps=num_steps)
+    return rj.theory.integrate(B, alpha=(1 - mu) / 0.1, duration=T * 0.1, rk4_steps=num_steps)
 
 
 def test_order_of_convergence_is_four(x64):
@@ -106,9 +106,9 @@ def test_half_period_symmetry(x64):
         shift = rj.shifts.sinusoid(f)
         B = rj.theory.gradient_matrix(shift)
         half = rj.theory.integrate(
-            lambda phase: B(phase / 2), alpha=jnp.array((1 - mu) / 0.1), duration=jnp.array(T / 2 * 0.1), num_steps=512
+            lambda phase: B(phase / 2), alpha=jnp.array((1 - mu) / 0.1), duration=jnp.array(T / 2 * 0.1), rk4_steps=512
         )
-        return half, rj.theory.monodromy(shift, mu=mu, eta=eta, num_steps=1024)
+        return half, rj.theory.monodromy(shift, mu=mu, eta=eta, rk4_steps=1024)
 
     half, psi = half_and_whole(1 / T)
     S = np.diag([1, -1, 1, -1])
@@ -127,7 +127,7 @@ def mathieu(a, q):
         lambda phase: jnp.reshape(a - 2 * q * jnp.cos(2 * jnp.pi * phase), (1, 1)),
         alpha=jnp.array(0.0),
         duration=jnp.array(np.pi),
-        num_steps=2048,
+        rk4_steps=2048,
     )
 
 
@@ -165,7 +165,7 @@ def test_discrete_monodromy_against_numpy(x64):
     @jax.jit
     def ours(T, mu, eta):
         shift = rj.shifts.sinusoid(1 / T)
-        M = rj.theory.discrete_monodromy(shift, mu=mu, eta=eta)
+        M = rj.theory.monodromy(shift, mu=mu, eta=eta, discrete=True)
         return M, log_spectral_radius(M), rj.theory.growth_rate(shift, mu=mu, eta=eta, discrete=True)
 
     for T, mu, eta in ((20, 0.95, 0.01), (31, 0.98, 0.01), (45, 0.999, 0.01), (60, 0.5, 0.005)):
@@ -189,39 +189,52 @@ def test_continuous_is_the_limit_of_discrete(x64):
 
 
 @pytest.mark.parametrize("discrete", [False, True])
-def test_rate_at_zero_frequency_is_the_limit(x64, discrete):
-    for mu in (0.0, 0.5, 0.75, 0.9):
-        limit, near, nearer = (float(growth_rate(f, mu, 0.01, discrete=discrete)) for f in (0.0, 1 / 2000, 1 / 8000))
-        near, nearer = abs(near - limit), abs(nearer - limit)
-        assert nearer < 1e-3, mu
-        assert nearer < max(0.5 * near, 1e-8), mu  # it falls as T^-0.8 where a mode is overdamped, else it is 0
+def test_zero_frequency_is_the_baseline(x64, discrete):
+    """One meaning everywhere: the mean stands at 0. So do runs, and so does mean_growth."""
+    problem = rj.problems.linear_regression(dim=1, samples=1)
+    for mu, eta, amplitude in ((0.5, 0.01, 2.0), (0.99, 0.01, 0.5), (0.0, 0.3, 1.0)):
+        shift = rj.shifts.sinusoid(0.0, amplitude=amplitude)
+        rate = rj.theory.growth_rate(shift, mu=mu, eta=eta, discrete=discrete)
+        assert float(rate) == pytest.approx(mode_rate(2.0, mu, eta, discrete), abs=1e-7)
+        other = rj.theory.mean_growth(shift, problem, mu=mu, eta=eta, discrete=discrete)
+        assert float(rate) == float(other)
+    assert mode_rate(2.0, 0.5, 0.01, False) == pytest.approx(-0.0438, abs=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("amplitude", "mu", "eta", "bias"),
-    [([1.0, 0.0], 0.0, 0.4, False), ([1.5], 0.05, 0.3, True)],
-)
-def test_slow_limit_at_large_step_sizes(x64, amplitude, mu, eta, bias):
-    """With a bias the modes mix, and at each phase the slowest decides; without, each mode goes its own way."""
-
-    @jax.jit
-    def rate(f):
-        shift = rj.shifts.sinusoid(f, amplitude=amplitude)
-        return rj.theory.growth_rate(shift, mu=mu, eta=eta, bias=bias, discrete=True)
-
-    errors = [abs(float(rate(1 / T) - rate(0.0))) for T in (1000, 16_000)]
-    assert errors[1] < 0.3 * errors[0]
-    assert errors[1] < 0.02
+def mode_rate(b, mu, eta, discrete):
+    """Growth per step of a mode of constant curvature b: the roots of its characteristic polynomial."""
+    if discrete:
+        return np.log(np.abs(np.roots([1, -(1 + mu - eta * b), mu])).max())
+    return np.roots([1, 1 - mu, eta * b]).real.max()
 
 
-def test_endless_periods_take_the_limit():
-    assert float(growth_rate(np.float32(1e-8), 0.9, 0.01)) == pytest.approx(-0.05, abs=1e-6)
-    assert np.isnan(jax.jit(lambda f: rj.theory.monodromy(rj.shifts.sinusoid(f), mu=0.9, eta=0.01))(0.0)).all()
+@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize(("mu", "eta", "amplitude"), [(0.0, 0.01, 0.5), (0.75, 0.01, 0.5), (0.9, 0.01, 0.5)])
+def test_slow_drifts_tend_to_the_average_over_frozen_modes(x64, discrete, mu, eta, amplitude):
+    """With a bias the modes mix, and at each phase the slowest decides."""
+    means = amplitude * np.sin(2 * np.pi * (np.arange(512) + 0.5) / 512)
+    B = [2 * np.array([[1 + m * m, m], [m, 1]]) for m in means]
+    limit = np.mean([max(mode_rate(b, mu, eta, discrete) for b in np.linalg.eigvalsh(each)) for each in B])
+    near, nearer = (abs(float(growth_rate(f, mu, eta, discrete=discrete)) - limit) for f in (1 / 2000, 1 / 8000))
+    assert nearer < 1e-3
+    assert nearer < max(0.5 * near, 1e-8)  # it falls as T^-0.8 where a mode is overdamped, else it is 0
 
 
-def test_traced_period_that_is_not_whole_is_nan():
-    rates = [float(growth_rate(f, 0.9, 0.01, discrete=True)) for f in (0.045, 1 / 22, 1 / 317)]
-    assert np.isnan(rates).tolist() == [True, False, False]
+def test_longest_periods():
+    """Above 2^14 steps a period is treated as 2^14; a matrix of one is not given."""
+    for discrete in (False, True):
+        long, longer = (growth_rate(np.float32(f), 0.9, 0.01, discrete=discrete) for f in (2.0**-14, 1e-8))
+        assert float(long) == pytest.approx(float(longer), abs=1e-7)
+    psi = jax.jit(lambda f: rj.theory.monodromy(rj.shifts.sinusoid(f), mu=0.9, eta=0.01))
+    assert np.isnan(psi(0.0)).all()
+    assert np.isnan(psi(1e-8)).all()
+
+
+def test_discrete_rates_of_periods_that_are_not_whole_take_some_turns():
+    """A matrix of one period has none."""
+    assert np.isfinite([float(growth_rate(f, 0.9, 0.01, discrete=True)) for f in (0.045, 1 / 22, 1 / 317)]).all()
+    M = jax.jit(lambda f: rj.theory.monodromy(rj.shifts.sinusoid(f), mu=0.9, eta=0.01, discrete=True))
+    assert [bool(np.isnan(M(f)).any()) for f in (0.045, 1 / 22)] == [True, False]
 
 
 def test_stiff_and_soft_problems(x64):
@@ -292,14 +305,12 @@ def test_the_variance_that_a_shift_adds_counts(x64):
 def test_bad_input():
     sinusoid = rj.shifts.sinusoid
     with pytest.raises(ValueError, match=r"whole number of steps, at most 1.04858e\+06, got 22.22222; take f = 1/T"):
-        rj.theory.discrete_monodromy(sinusoid(0.045), mu=0.9, eta=0.01)
+        rj.theory.monodromy(sinusoid(0.045), mu=0.9, eta=0.01, discrete=True)
     with pytest.raises(ValueError, match=r"stands still has no period, got f = 0; ask growth_rate"):
         rj.theory.monodromy(sinusoid(0.0), mu=0.9, eta=0.01)
     with pytest.raises(ValueError, match=r"mu must lie in \[0, 1\], got 1.5; momentum is"):
         rj.theory.growth_rate(sinusoid(0.1), mu=1.5, eta=0.01)
     with pytest.raises(ValueError, match=r"eta must lie in \(0, inf\), got 0.0; give a positive step size"):
         rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.0)
-    with pytest.raises(ValueError, match=r"num_steps must be a whole number of at least 1, got 0; leave it out"):
-        rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, num_steps=0)
-    with pytest.raises(ValueError, match=r"need a periodic shift, got one without a period; for AR"):
-        rj.theory.growth_rate(sinusoid(0.1)._replace(period=None), mu=0.5, eta=0.1)
+    with pytest.raises(ValueError, match=r"rk4_steps must be a whole number of at least 1, got 0; leave it out"):
+        rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, rk4_steps=0)

@@ -9,7 +9,7 @@ from jax.interpreters import ad, batching, mlir
 
 FORWARD_ONLY = (
     "theory has a loop whose length depends on the period, and no derivative backwards through it; take jax.jvp or "
-    "jax.jacfwd, a plain num_steps for growth_rate or monodromy, or a difference quotient"
+    "jax.jacfwd, a plain rk4_steps for growth_rate or monodromy, or a difference quotient"
 )
 NO_SLOPE = (
     "a rate over a whole number of steps has no derivative in the frequency or the interval, which it rounds to whole "

@@ -1,8 +1,7 @@
-"""Data, loss and error, one file each."""
+"""What is fitted, on which data, one problem in each file."""
 
-from resonance_jax.problems.base import Batch as Batch
-from resonance_jax.problems.base import Noise as Noise
-from resonance_jax.problems.base import Problem as Problem
-from resonance_jax.problems.linear_regression import LinearRegression as LinearRegression
-from resonance_jax.problems.linear_regression import linear_regression as linear_regression
-from resonance_jax.problems.mlp_regression import mlp_regression as mlp_regression
+from resonance_jax.problems.base import Batch, Gaussian, LeastSquares, Noise, Problem
+from resonance_jax.problems.linear_regression import linear_regression
+from resonance_jax.problems.mlp_regression import mlp_regression
+
+__all__ = ["Batch", "Gaussian", "LeastSquares", "Noise", "Problem", "linear_regression", "mlp_regression"]

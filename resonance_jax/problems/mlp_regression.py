@@ -9,9 +9,10 @@ from flax import linen as nn
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks
+from resonance_jax import checks, naming
 from resonance_jax.problems.base import Batch, Noise, Problem
 from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.inputs import Inputs
 
 
 class MLP(nn.Module):
@@ -86,25 +87,26 @@ def mlp_regression(
     factor = jnp.asarray(loss_factor, dtype)
     _check_shapes(network, target, jax.ShapeDtypeStruct((samples, dim), dtype))
 
-    def noise(key: Array, number: int = samples) -> Noise:
+    def noise(key: Array, number: int) -> Noise:
         normals = jax.random.normal(key, (number, dim + 1), dtype)
         return Noise(normals[:, :dim], jnp.sqrt(jnp.asarray(noise_variance, dtype)) * normals[:, dim])
 
-    def batch(noise: Noise, mean: Array, spread: ArrayLike = 0.0) -> Batch:
-        """One mean for all samples, or one for each."""
-        scale = jnp.sqrt(jnp.asarray(input_variance, dtype) + jnp.asarray(spread, dtype))
-        assert noise.eps is not None
-        return Batch(jnp.broadcast_to(mean, noise.z.shape) + scale * noise.z, noise.eps)
+    def batch(drawn: Noise, inputs: Inputs) -> Batch:
+        """Of one step, or with the inputs of a step for each sample."""
+        scale = jnp.sqrt(jnp.asarray(input_variance, dtype) + inputs.variance)
+        around = scale * drawn.z if scale.ndim == 0 else scale[:, None] * drawn.z
+        assert drawn.eps is not None
+        return Batch(jnp.broadcast_to(inputs.mean, drawn.z.shape) + around, drawn.eps)
 
     def init(key: Array, shift: Shift, shift_state: Any) -> tuple[Any, Batch]:
         if shift.stationary is None:
             raise ValueError(
-                "the test set needs the stationary law of the shift; give the Shift a stationary(key, state) -> mean"
+                "the test set needs the stationary law of the shift; give the Shift a stationary(key, state) -> Inputs"
             )
         network_key, mean_key, noise_key = jax.random.split(key, 3)
         stationary = shift.stationary
-        means = jax.vmap(lambda key: stationary(key, shift_state))(jax.random.split(mean_key, test_samples))
-        test = batch(noise(noise_key, test_samples), means, shift.spread)
+        met = jax.vmap(lambda key: stationary(key, shift_state))(jax.random.split(mean_key, test_samples))
+        test = batch(noise(noise_key, test_samples), met)
         if not noisy_test:
             test = test._replace(noise=jnp.zeros_like(test.noise))
         return network.init(network_key, test.inputs), test
@@ -116,7 +118,17 @@ def mlp_regression(
     def loss(parameters: Any, truth: Any, batch: Batch) -> Array:
         return factor / 2 * squared_error(parameters, batch)
 
-    return Problem(dim, init, noise, batch, loss, squared_error)
+    return Problem(
+        dim,
+        init,
+        draw=lambda key, k: noise(key, samples),
+        batch=batch,
+        loss=loss,
+        error=squared_error,
+        label=naming.call(
+            "mlp_regression", dim=dim, samples=samples, hidden=tuple(hidden) if module is None else None, module=module
+        ),
+    )
 
 
 def _check_shapes(network: nn.Module, target: Callable[[Array], Array], x: jax.ShapeDtypeStruct) -> None:

@@ -1,4 +1,4 @@
-"""A run as blocks of steps: what is drawn is drawn for a whole block, outside the update."""
+"""A run as blocks of steps; random numbers are drawn for whole blocks, outside the update."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -7,6 +7,7 @@ import jax
 from jax import Array
 
 from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.inputs import Inputs
 
 State = TypeVar("State")
 BLOCKS = range(25, 9, -1)  # steps of a block: the most that divide the run
@@ -27,35 +28,35 @@ def repeat(advance: Callable[[State, int, int], State], state: State, num_steps:
 
 
 def draw(
-    noise: Callable[[Array], Any], shift: Shift, keys: tuple[Array, Array], k: Array, shift_state: Any
-) -> tuple[Any, Array, Any]:
-    """Noise and means of the steps k: they depend on seed and shift, not on the optimizer.
+    draw_step: Callable[[Array, Array], Any], shift: Shift, keys: tuple[Array, Array], k: Array, shift_state: Any
+) -> tuple[Any, Inputs, Any]:
+    """Draws and inputs of the steps k: they depend on seed and shift, not on the optimizer.
 
-    On a CPU a loop of its own makes XLA store what is drawn, where it would draw it again in every lane that uses it.
+    On a CPU, a separate loop makes XLA materialise the draws instead of recomputing them per lane.
 
     Args:
-        noise: key of a step -> what it draws.
+        draw_step: key of a step, k -> what it draws.
         shift: of the inputs.
-        keys: of the noise and of the shift.
+        keys: of the draws and of the shift.
         k: consecutive steps, (n,).
         shift_state: before them.
 
     Returns:
-        Noise and means, both with the steps in front, and the state of the shift after them.
+        Draws and `Inputs`, both with the steps in front, and the state of the shift after them.
     """
-    noise_key, shift_key = keys
+    draw_key, shift_key = keys
     size = k.shape[0]
     pieces = next((n for n in range(2, size + 1) if size % n == 0), 1)
 
-    def piece(state: Any, k: Array) -> tuple[Any, tuple[Any, Array]]:
-        means, state = shift.means(shift_key, k, state)
-        return state, (jax.vmap(lambda one: noise(jax.random.fold_in(noise_key, one)))(k), means)
+    def piece(state: Any, k: Array) -> tuple[Any, tuple[Any, Inputs]]:
+        inputs, state = shift.inputs(shift_key, k, state)
+        return state, (jax.vmap(lambda one: draw_step(jax.random.fold_in(draw_key, one), one))(k), inputs)
 
-    def in_pieces(state: Any) -> tuple[Any, tuple[Any, Array]]:
+    def in_pieces(state: Any) -> tuple[Any, tuple[Any, Inputs]]:
         state, drawn = jax.lax.scan(piece, state, k.reshape(pieces, -1))
         return state, jax.tree.map(lambda leaf: leaf.reshape(size, *leaf.shape[2:]), drawn)
 
-    shift_state, (noise_of, means) = jax.lax.platform_dependent(
+    shift_state, (drawn, inputs) = jax.lax.platform_dependent(
         shift_state, cpu=in_pieces, default=lambda state: piece(state, k)
     )
-    return noise_of, means, shift_state
+    return drawn, inputs, shift_state

@@ -11,22 +11,40 @@ import jax.numpy as jnp
 from jax import Array
 
 from resonance_jax import checks
-from resonance_jax.problems.base import Problem
-from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.problems.base import Gaussian, LeastSquares, Problem
 from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.inputs import Inputs
 
-BLOCK = 2  # steps that means are asked for: neither one nor none
+BLOCK = 2  # steps that inputs are asked for: neither one nor none
 
 
-def check_run(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> None:
-    """ValueError unless these make a run of a linear regression."""
-    if not isinstance(problem, LinearRegression):
-        raise ValueError(
-            f"problem must be one of rj.problems.linear_regression, got {_kind(problem)}; the linear recursion is that "
-            "of least squares, rj.train runs any problem"
-        )
+def check_run(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> LeastSquares:
+    """The sequence of gradients of the problem; ValueError unless these make a run of least squares."""
+    least_squares = least_squares_of(problem)
     _check_lengths(key, num_steps, tail)
-    _check_inputs(shift, problem.dim)
+    check_inputs(shift, problem.dim)
+    return least_squares
+
+
+def least_squares_of(problem: Any) -> LeastSquares:
+    """What `oscillate` and the Lyapunov estimates run; ValueError for another problem."""
+    if not isinstance(problem, Problem) or problem.least_squares is None:
+        raise ValueError(
+            f"problem must be least squares, e.g. rj.problems.linear_regression, got {_kind(problem)}; rj.train runs "
+            "any problem"
+        )
+    return problem.least_squares
+
+
+def gaussian_of(problem: Any) -> Gaussian:
+    """What exact theory knows of the inputs; ValueError for inputs that are known by their draws alone."""
+    gaussian = least_squares_of(problem).gaussian
+    if gaussian is None:
+        raise ValueError(
+            f"the mean and the mean square are exact for Gaussian inputs, as of rj.problems.linear_regression, got "
+            f"{problem!r}; take rj.theory.almost_sure_growth"
+        )
+    return gaussian
 
 
 def check_training(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> None:
@@ -39,16 +57,20 @@ def check_training(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any
         )
     _check_lengths(key, num_steps, tail)
     checks.at_least_one("Problem.dim", problem.dim, "count the inputs")
-    _check_inputs(shift, problem.dim)
-    if isinstance(problem, LinearRegression):
-        return
+    check_inputs(shift, problem.dim)
+    check_problem(key, shift, problem)
+
+
+def check_problem(key: Any, shift: Shift, problem: Problem) -> None:
+    """ValueError unless every function of a problem takes and returns what `train` expects, by shapes alone."""
     number = jnp.result_type(float)
-    mean, spread = jax.ShapeDtypeStruct((problem.dim,), number), jax.ShapeDtypeStruct((), number)
+    inputs = Inputs(jax.ShapeDtypeStruct((problem.dim,), number), jax.ShapeDtypeStruct((), number))  # pyright: ignore[reportArgumentType]
+    k = jax.ShapeDtypeStruct((), jnp.int32)
     _check_call("Problem.init", problem.init, "key, shift, state")
     start = jax.eval_shape(lambda key, state: problem.init(key, shift, state), key, jax.eval_shape(shift.init, key))
     parameters, truth = _pair("Problem.init", start, "the parameters to start from, and the truth")
-    noise = _result_of("Problem.noise", problem.noise, "key", key)
-    batch = _result_of("Problem.batch", problem.batch, "noise, mean, spread", noise, mean, spread)
+    drawn = _result_of("Problem.draw", problem.draw, "key, k", key, k)
+    batch = _result_of("Problem.batch", problem.batch, "drawn, inputs", drawn, inputs)
     loss = _result_of("Problem.loss", problem.loss, "parameters, truth, batch", parameters, truth, batch)
     error = _result_of("Problem.error", problem.error, "parameters, truth", parameters, truth)
     for name, value in {"Problem.loss": loss, "Problem.error": error}.items():
@@ -63,25 +85,34 @@ def num_inputs(shift: Any) -> int:
     key = jax.eval_shape(lambda: jax.random.key(0))
     k = jax.ShapeDtypeStruct((BLOCK,), jnp.int32)
     state = _result_of("Shift.init", shift.init, "key", key)
-    found = _result_of("Shift.means", shift.means, "key, k, state", key, k, state)
-    means, after = _pair("Shift.means", found, "the means and the state after them")
-    shape, number = getattr(means, "shape", None), jnp.result_type(float)
-    if shape is None or len(shape) != 2 or shape[0] != BLOCK:
+    found = _result_of("Shift.inputs", shift.inputs, "key, k, state", key, k, state)
+    inputs, after = _pair("Shift.inputs", found, "the Inputs and the state after them")
+    if not isinstance(inputs, Inputs):
         raise ValueError(
-            f"Shift.means must return means of shape (block, dim), got {_of(means)} for a block of {BLOCK} steps; "
-            "a mean of one input is means[:, None]"
+            f"Shift.inputs must return Inputs(mean, variance), got {_of(inputs)}; a mean alone is "
+            "Inputs(mean, jnp.zeros(k.shape))"
         )
-    if means.dtype != number:
-        raise ValueError(
-            f"Shift.means must return means of {number}, got {means.dtype}; cast them: "
-            "means.astype(jnp.result_type(float))"
-        )
+    for name, value, shape, rank, remedy in (
+        ("mean", inputs.mean, "(block, dim)", 2, "a mean of one input is mean[:, None]"),
+        ("variance", inputs.variance, "(block,)", 1, "one that does not move is jnp.full(k.shape, variance)"),
+    ):
+        found = getattr(value, "shape", None)
+        if found is None or len(found) != rank or found[0] != BLOCK:
+            raise ValueError(
+                f"Shift.inputs must return a {name} of shape {shape}, got {_of(value)} for a block of {BLOCK} steps; "
+                f"{remedy}"
+            )
+        if value.dtype != jnp.result_type(float):
+            raise ValueError(
+                f"Shift.inputs must return a {name} of {jnp.result_type(float)}, got {value.dtype}; cast it: "
+                f"{name}.astype(jnp.result_type(float))"
+            )
     if _form(after) != _form(state):
         raise ValueError(
-            f"Shift.means must return a state like that of Shift.init, {_of(state)}, got {_of(after)}; keep its shapes "
-            "and dtypes"
+            f"Shift.inputs must return a state like that of Shift.init, {_of(state)}, got {_of(after)}; keep its "
+            "shapes and dtypes"
         )
-    return shape[1]
+    return inputs.mean.shape[1]
 
 
 def _check_lengths(key: Any, num_steps: Any, tail: Any) -> None:
@@ -93,13 +124,15 @@ def _check_lengths(key: Any, num_steps: Any, tail: Any) -> None:
         raise ValueError(f"tail must be at most num_steps, got tail={tail} > num_steps={num_steps}; shorten the tail")
 
 
-def _check_inputs(shift: Any, dim: int) -> None:
+def check_inputs(shift: Any, dim: int) -> int:
+    """Entries of the means of a shift; ValueError unless they fit so many inputs."""
     entries = num_inputs(shift)
     if entries not in (1, dim):
         raise ValueError(
             f"the shift moves {entries} inputs but the problem has dim={dim}; give both the same number, or a shift of "
             "one input, which moves all alike"
         )
+    return entries
 
 
 def _result_of(name: str, function: Any, arguments: str, *args: Any) -> Any:
@@ -138,4 +171,8 @@ def _form(tree: Any) -> Any:
 
 def _of(tree: Any) -> str:
     """Shapes and dtypes, for a message."""
-    return str(jax.tree.map(lambda leaf: f"{leaf.dtype}{list(leaf.shape)}", tree)).replace("'", "")
+
+    def text(leaf: Any) -> str:
+        return f"{leaf.dtype}{list(leaf.shape)}" if hasattr(leaf, "dtype") else type(leaf).__name__
+
+    return str(jax.tree.map(text, tree)).replace("'", "")

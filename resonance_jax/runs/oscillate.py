@@ -8,7 +8,7 @@ from jax.typing import ArrayLike
 
 from resonance_jax import checks
 from resonance_jax.numerics import logscale
-from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.problems.base import Problem
 from resonance_jax.runs import contracts, divergence
 from resonance_jax.runs.divergence import DIVERGED_ABOVE
 from resonance_jax.runs.recursion import recursion
@@ -19,7 +19,7 @@ def oscillate(
     key: Array,
     *,
     shift: Shift,
-    problem: LinearRegression,
+    problem: Problem,
     mu: ArrayLike,
     eta: ArrayLike,
     num_steps: int,
@@ -36,8 +36,8 @@ def oscillate(
 
     Args:
         key: typed key of the run, `jax.random.key(seed)`.
-        shift: mean of the inputs, from `resonance_jax.shifts`.
-        problem: from `resonance_jax.problems.linear_regression`.
+        shift: what the inputs do over time, from `resonance_jax.shifts`.
+        problem: least squares, e.g. `resonance_jax.problems.linear_regression`.
         mu: momentum, in [0, 1].
         eta: step size, > 0.
         num_steps: steps of the run.
@@ -63,17 +63,17 @@ def oscillate(
     >>> bool(run["growth_rate"] > 0), bool(run["diverged"])  # resonance
     (True, True)
     """
-    contracts.check_run(key, shift, problem, num_steps, tail)
+    least_squares = contracts.check_run(key, shift, problem, num_steps, tail)
     checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
     divergence.check(diverged_above)
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
-    start, advance, phase_space = recursion(key, shift=shift, problem=problem, mu=mu, eta=eta)
+    start, advance, phase_space = recursion(key, shift=shift, problem=least_squares, mu=mu, eta=eta)
     run = advance(start, num_steps, tail)
     grown = logscale.log_norm(phase_space(run)) - logscale.log_norm(phase_space(start))
     log_distance = logscale.log(run.total) - np.log(tail)
-    theta_star, theta_0 = problem.weights(jax.random.split(key, 4)[0])
+    theta_star, theta_0 = least_squares.weights(jax.random.split(key, 4)[0])
     reference = divergence.reference(logscale.norm(theta_0 - theta_star), logscale.norm(theta_star))
     return {
         "log10_distance": log_distance / np.log(10),

@@ -11,7 +11,7 @@ from jax import Array
 from resonance_jax.fused import fused
 from resonance_jax.numerics import entrywise, logscale
 from resonance_jax.numerics.logscale import Scaled
-from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.problems.base import LeastSquares
 from resonance_jax.runs import blocks
 from resonance_jax.shifts.base import Shift
 
@@ -48,7 +48,7 @@ class Recursion(NamedTuple):
     phase_space: Callable[[Run], Scaled]  # run -> (e, v) of its last step
 
 
-def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array, eta: Array) -> Recursion:
+def recursion(key: Array, *, shift: Shift, problem: LeastSquares, mu: Array, eta: Array) -> Recursion:
     """The recursion that `oscillate` documents, from its start."""
     dtype = mu.dtype
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
@@ -72,8 +72,8 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
             return jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), tree)
 
         k = run.k + jnp.arange(num_blocks * length, dtype=jnp.int32)
-        moments, means, shift_state = blocks.draw(problem.noise_moments, shift, keys, k, run.shift_state)
-        B, b = jax.vmap(lambda moments, mean: problem.gradient(moments, mean, shift.spread))(moments, means)
+        moments, inputs, shift_state = blocks.draw(problem.draw, shift, keys, k, run.shift_state)
+        B, b = jax.vmap(problem.gradient)(moments, inputs)
 
         # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
         # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
@@ -85,7 +85,7 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
             size_of_b = logscale.exponent_of(functools.reduce(jnp.maximum, (jnp.max(jnp.abs(x), axis=1) for x in b)))
             b = jax.vmap(logscale.shift_by)(b, -size_of_b)
             b = b if small else (jnp.stack(b, axis=-1),)
-        curvature = by_block(B if small else (moments, means))
+        curvature = by_block(B if small else (moments, inputs))
         drawn = _Block(curvature, b, size_of_b, growth, logscale.power_of_two(-growth, dtype))
 
         @fused
@@ -115,10 +115,7 @@ def recursion(key: Array, *, shift: Shift, problem: LinearRegression, mu: Array,
             error, velocity, sum_of_norms, kick_scale = carry
             curvature, b = drawn
             error = move(error, velocity, shrink)
-            if small:
-                gradient = entrywise.matvec(curvature, error)
-            else:
-                gradient = (problem.product(*curvature, shift.spread, *error),)
+            gradient = entrywise.matvec(curvature, error) if small else (problem.product(*curvature, *error),)
             if b is not None:
                 gradient = tuple(g - kick_scale * kick for g, kick in zip(gradient, b, strict=True))
                 kick_scale = shrink * kick_scale

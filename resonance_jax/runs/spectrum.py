@@ -26,8 +26,8 @@ def trajectory(key: Array, *, shift: Shift, num_steps: int, input_variance: Arra
     checks.at_least_one("num_steps", num_steps, "give the length of the trajectory")
     checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")
     start_key, shift_key, noise_key = jax.random.split(key, 3)
-    mean, _ = shift.means(shift_key, jnp.arange(num_steps, dtype=jnp.int32), shift.init(start_key))
-    scale = jnp.sqrt(jnp.asarray(input_variance, mean.dtype) + jnp.asarray(shift.spread, mean.dtype))
+    (mean, added), _ = shift.inputs(shift_key, jnp.arange(num_steps, dtype=jnp.int32), shift.init(start_key))
+    scale = jnp.sqrt(jnp.asarray(input_variance, mean.dtype) + added)[:, None]
     return {"mean": mean, "sample": mean + scale * jax.random.normal(noise_key, mean.shape, mean.dtype)}
 
 

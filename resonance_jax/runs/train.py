@@ -11,10 +11,10 @@ from jax.typing import ArrayLike
 
 from resonance_jax.fused import fused
 from resonance_jax.problems.base import Problem
-from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.runs import blocks, contracts, divergence
 from resonance_jax.runs.divergence import DIVERGED_ABOVE
 from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.inputs import Inputs
 
 
 class _Run(NamedTuple):
@@ -36,7 +36,7 @@ def train(
     key: Array,
     *,
     shift: Shift,
-    problem: Problem | LinearRegression,
+    problem: Problem,
     optimizer: optax.GradientTransformation,
     num_steps: int,
     tail: int,
@@ -50,7 +50,7 @@ def train(
 
     Args:
         key: typed key of the run, `jax.random.key(seed)`.
-        shift: mean of the inputs, from `resonance_jax.shifts`.
+        shift: what the inputs do over time, from `resonance_jax.shifts`.
         problem: from `resonance_jax.problems`, or a `problems.Problem` of your own.
         optimizer: an `optax.GradientTransformation`, e.g. `optax.adam(0.01, b1=beta1)`.
         num_steps: steps of the run.
@@ -58,7 +58,7 @@ def train(
         diverged_above: a run has diverged once its error, the problem's own `distance` or `loss`, exceeds this many
             times its error at the start, or is no longer finite. The error of parameters that are all 0 takes the place
             of that of the start where it is larger, so that a start at the optimum counts for nothing. The default is
-            above every transient of stable runs that we found, see `resonance_jax/divergence.py`.
+            above every transient of stable runs that we found, see `resonance_jax/runs/divergence.py`.
 
     Returns:
         `distance` or `loss`, as the problem measures: the mean over the last `tail` steps.
@@ -98,8 +98,8 @@ def train(
     def error_of(parameters: Any) -> Array:
         return jnp.nan_to_num(problem.error(parameters, truth), nan=largest, posinf=largest)
 
-    def step(run: _Run, k: Array, noise: Any, mean: Array) -> _Run:
-        batch = problem.batch(noise, mean, shift.spread)
+    def step(run: _Run, k: Array, drawn: Any, inputs: Inputs) -> _Run:
+        batch = problem.batch(drawn, inputs)
         loss, gradient = jax.value_and_grad(problem.loss)(run.parameters, truth, batch)
         with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts with rates
             updates, optimizer_state = optimizer.update(gradient, run.optimizer_state, run.parameters)
@@ -113,9 +113,9 @@ def train(
         """Steps on noise drawn together, and then the check: at every step it would cost as much as the step."""
         length = num_blocks * length
         k = state.done + jnp.arange(length, dtype=jnp.int32)
-        noise, means, shift_state = blocks.draw(problem.noise, shift, keys, k, state.shift_state)
+        drawn, inputs, shift_state = blocks.draw(problem.draw, shift, keys, k, state.shift_state)
 
-        def one(carry: tuple[_Run, Array], drawn: tuple[Array, Any, Array]) -> tuple[tuple[_Run, Array], None]:
+        def one(carry: tuple[_Run, Array], drawn: tuple[Array, Any, Inputs]) -> tuple[tuple[_Run, Array], None]:
             run, mean = carry
             run = step(run, *drawn)
             if measure:
@@ -124,7 +124,7 @@ def train(
             return (run, mean), None
 
         run, mean = fused(lambda carry, drawn: jax.lax.scan(one, carry, drawn)[0])(
-            (state.run, state.mean), (k, noise, means)
+            (state.run, state.mean), (k, drawn, inputs)
         )
         done = state.done + length
         error = error_of(run.parameters)

@@ -5,8 +5,9 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks
+from resonance_jax import checks, naming
 from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.inputs import Inputs
 
 NUM_NEWTON_STEPS = 12  # from the start below it converges in at most 7, for every f in [0, 0.5] (see the tests)
 
@@ -32,6 +33,7 @@ def ar2(
     checks.between("f", f, 0, 0.5, "give a frequency in turns per step")
     checks.between("variance", variance, 0, jnp.inf, "give a variance", open_low=True)
     checks.between("noise_variance", noise_variance, 0, jnp.inf, "give a variance", open_low=True)
+    label = naming.call("ar2", f=f, variance=variance, noise_variance=noise_variance)
     dtype = jnp.result_type(float)
     f, variance = jnp.asarray(f, dtype), jnp.asarray(variance, dtype)
     noise_variance = jnp.asarray(noise_variance, dtype)
@@ -46,7 +48,7 @@ def ar2(
             return phi_1 / (1 - phi_2) * first + scale * jnp.sqrt(decorrelation) * z[1], first
         return scale * z[1], first
 
-    def means(key: Array, k: Array, state: tuple[Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+    def inputs(key: Array, k: Array, state: tuple[Array, Array]) -> tuple[Inputs, tuple[Array, Array]]:
         xi = jax.vmap(lambda one: noise_scale * jax.random.normal(jax.random.fold_in(key, one), (), dtype))(k)
 
         def step(last_two: tuple[Array, Array], xi_k: Array) -> tuple[tuple[Array, Array], Array]:
@@ -55,12 +57,12 @@ def ar2(
             return (mean, last), mean
 
         state, sequence = jax.lax.scan(step, state, xi)
-        return sequence[:, None], state
+        return Inputs(sequence[:, None], jnp.zeros_like(sequence)), state
 
-    def stationary(key: Array, state: tuple[Array, Array]) -> Array:
-        return scale * jax.random.normal(key, (1,), dtype)
+    def stationary(key: Array, state: tuple[Array, Array]) -> Inputs:
+        return Inputs(scale * jax.random.normal(key, (1,), dtype), jnp.zeros((), dtype))
 
-    return Shift(init=init, means=means, stationary=stationary)
+    return Shift(init=init, inputs=inputs, stationary=stationary, label=label)
 
 
 def coefficients(f: Array, ratio: Array) -> tuple[Array, Array, Array]:

@@ -7,8 +7,9 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks
-from resonance_jax.shifts.base import Shift, periodic
+from resonance_jax import checks, naming
+from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.periodic import periodic
 
 
 def sinusoid(f: ArrayLike, *, amplitude: ArrayLike | Sequence[float] = 0.5) -> Shift:
@@ -16,23 +17,29 @@ def sinusoid(f: ArrayLike, *, amplitude: ArrayLike | Sequence[float] = 0.5) -> S
 
     Args:
         f: frequency in turns per step, in [0, 0.5]; 0 is the iid baseline, mean 0.
-        amplitude: scalar (every input of a run moves alike; to theory it is one input), or shape (dim,), one per input.
+        amplitude: scalar, which moves every input of a problem alike; or shape (dim,), one per input.
 
     Returns:
         A periodic shift of period 1/f steps.
 
     >>> shift = sinusoid(0.25)
-    >>> means, _ = shift.means(None, jnp.arange(4), ())
-    >>> [round(float(mean), 3) + 0 for mean in means[:, 0]]
+    >>> shift
+    sinusoid(f=0.25, amplitude=0.5)
+    >>> inputs, _ = shift.inputs(None, jnp.arange(4), ())
+    >>> [round(float(mean), 3) + 0 for mean in inputs.mean[:, 0]]
     [0.0, 0.5, 0.0, -0.5]
     """
-    direction = jnp.atleast_1d(jnp.asarray(amplitude, jnp.result_type(float)))
-    if direction.ndim != 1 or (checks.is_concrete(direction) and not np.isfinite(direction).all()):
+    direction = jnp.asarray(amplitude, jnp.result_type(float))
+    if direction.ndim > 1 or (checks.is_concrete(direction) and not np.isfinite(direction).all()):
         raise ValueError(
             f"amplitude must be a finite number or one of them per input, got {amplitude}; give shape () or (dim,)"
         )
 
-    def profile(phase: Array) -> Array:
-        return direction * jnp.sin(2 * jnp.pi * phase)
+    def alike(phase: Array) -> Array:
+        return jnp.reshape(direction * jnp.sin(2 * jnp.pi * phase), (1,))
 
-    return periodic(f, profile, straight=True)
+    def along(phase: Array) -> Array:
+        return jnp.sin(2 * jnp.pi * phase)[None]
+
+    shift = periodic(f, along, directions=direction) if direction.ndim else periodic(f, alike)
+    return shift._replace(label=naming.call("sinusoid", f=f, amplitude=amplitude))

@@ -5,8 +5,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks
+from resonance_jax import checks, naming
 from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.inputs import Inputs
+from resonance_jax.shifts.laws.periodic import Periodic
 
 
 def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim: int | None = None) -> Shift:
@@ -19,12 +21,12 @@ def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim:
         max_dim: largest value that `dim` takes where it is an axis of a sweep; u is 0 beyond the actual one.
 
     Returns:
-        A periodic shift. Its direction is drawn from the key; `profile` points along the first input, which is the same
-        to theory, since turning the inputs changes nothing.
+        A periodic shift. Each run draws the direction of u from its key. By rotational symmetry it does not matter to
+        theory, unless the inputs have different variances; theory then refuses.
 
     >>> shift = square_wave(4, dim=1)
-    >>> means, _ = shift.means(None, jnp.arange(8), jnp.array([0.5]))
-    >>> means[:, 0].tolist()
+    >>> inputs, _ = shift.inputs(None, jnp.arange(8), jnp.array([0.5]))
+    >>> inputs.mean[:, 0].tolist()
     [0.5, 0.5, -0.5, -0.5, 0.5, 0.5, -0.5, -0.5]
     """
     checks.between("T", T, 0, jnp.inf, "give a period in steps; 0 is the iid baseline")
@@ -34,28 +36,29 @@ def square_wave(T: ArrayLike, *, dim: ArrayLike, norm: ArrayLike = 0.5, max_dim:
     period, norm = jnp.asarray(T, dtype), jnp.asarray(norm, dtype)
     moving = period > 0
     safe = jnp.where(moving, period, 1)
+    zero = jnp.zeros((), dtype)
 
     def init(key: Array) -> Array:
         xi = checks.masked(jax.random.normal(key, (num_inputs,), dtype), mask)
         return norm * xi / jnp.linalg.norm(xi)
 
-    def means(key: Array, k: Array, u: Array) -> tuple[Array, Array]:
+    def inputs(key: Array, k: Array, u: Array) -> tuple[Inputs, Array]:
         half_turns = jnp.floor(2 * k.astype(dtype) / safe)
         sign = jnp.where(moving, 1 - 2 * (half_turns % 2), 0)
-        return sign[:, None] * u[None, :], u
+        return Inputs(sign[:, None] * u[None, :], jnp.zeros_like(sign)), u
 
-    def profile(phase: Array) -> Array:
-        return norm * jnp.where(phase % 1 < 0.5, 1, -1).astype(dtype) * jnp.eye(num_inputs, dtype=dtype)[0]
+    def profile(phase: Array) -> Inputs:
+        sign = jnp.where(phase % 1 < 0.5, 1, -1).astype(dtype)
+        return Inputs(jnp.where(moving, norm * sign, 0)[None], zero)
 
-    def stationary(key: Array, u: Array) -> Array:
-        return jnp.where(moving, jax.random.rademacher(key, (), dtype), 0) * u
+    def stationary(key: Array, u: Array) -> Inputs:
+        return Inputs(jnp.where(moving, jax.random.rademacher(key, (), dtype), 0) * u, zero)
 
-    period = jnp.where(moving, period, jnp.inf)
+    first = jnp.eye(num_inputs, dtype=dtype)[:1]
     return Shift(
         init=init,
-        means=means,
-        period=period,
-        profile=profile,
+        inputs=inputs,
+        law=Periodic(jnp.where(moving, period, jnp.inf), profile, first, random=True),
         stationary=stationary,
-        straight=True,
+        label=naming.call("square_wave", T=T, dim=dim, norm=norm),
     )

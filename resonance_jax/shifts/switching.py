@@ -5,8 +5,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks
-from resonance_jax.shifts.base import Redrawn, Shift
+from resonance_jax import checks, naming
+from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.inputs import Inputs
+from resonance_jax.shifts.laws.redrawn import Redrawn
 
 
 def switching(T: ArrayLike, *, dim: ArrayLike, variance: ArrayLike, max_dim: int | None = None) -> Shift:
@@ -30,19 +32,21 @@ def switching(T: ArrayLike, *, dim: ArrayLike, variance: ArrayLike, max_dim: int
     moving = interval > 0
     safe = jnp.where(moving, interval, 1)
     scale = jnp.where(moving, jnp.sqrt(variance), 0)
+    added = jnp.where(moving, 0, variance)
 
     def xi(key: Array) -> Array:
         return scale * checks.masked(jax.random.normal(key, (num_inputs,), dtype), mask)
 
-    def means(key: Array, k: Array, state: tuple[()]) -> tuple[Array, tuple[()]]:
+    def inputs(key: Array, k: Array, state: tuple[()]) -> tuple[Inputs, tuple[()]]:
         switches = jnp.floor(k.astype(dtype) / safe).astype(jnp.int32)
-        return jax.vmap(lambda i: xi(jax.random.fold_in(key, i)))(switches), state
+        means = jax.vmap(lambda i: xi(jax.random.fold_in(key, i)))(switches)
+        return Inputs(means, jnp.broadcast_to(added, k.shape)), state
 
     return Shift(
         init=lambda key: (),
-        means=means,
-        spread=jnp.where(moving, 0, variance),
-        stationary=lambda key, state: xi(key),
-        redrawn=Redrawn(interval, variance, num_inputs),
-        iid_spread=variance,
+        inputs=inputs,
+        law=Redrawn(interval, variance),
+        stationary=lambda key, state: Inputs(xi(key), added),
+        iid_variance=variance,
+        label=naming.call("switching", T=T, dim=dim, variance=variance),
     )

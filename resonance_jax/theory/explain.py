@@ -8,15 +8,17 @@ import numpy as np
 from jax import Array
 
 from resonance_jax import checks
-from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.numerics.estimate import Estimate, exact
+from resonance_jax.problems.base import Problem
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.estimate import Estimate, exact
+from resonance_jax.shifts.inputs import Inputs
+from resonance_jax.sweep import sweep
 from resonance_jax.theory.floquet.expected import optimizer
-from resonance_jax.theory.frozen import farthest_mean, frozen_growth
+from resonance_jax.theory.floquet.mean import mean_growth
+from resonance_jax.theory.frozen import farthest_inputs, held_growth
 from resonance_jax.theory.noise.almost_sure import almost_sure_growth
-from resonance_jax.theory.noise.mean import mean_growth
 from resonance_jax.theory.noise.mean_square import mean_square_growth
-from resonance_jax.theory.search.resonances import curvatures_at
+from resonance_jax.theory.search.resonances import curvatures_each
 
 NUM_RUNS = 32  # whose spread gives the standard error of the almost-sure rate
 MARKEDLY = 2.0  # the motion adds to the noise where it makes runs grow at least so many times as fast
@@ -75,18 +77,19 @@ def _number(rate: float, error: float) -> str:
 
 def explain(
     shift: Shift,
-    problem: LinearRegression,
+    problem: Problem,
     mu: float,
     eta: float,
     *,
     key: Array | None = None,
     num_steps: int | None = None,
+    nodes: int = 64,
 ) -> Explanation:
     """Whether runs grow under a shift, what is to blame, and what to do.
 
-    The shift is compared with two situations in which nothing moves: iid inputs, and inputs whose mean is held at the
-    farthest point of the drift. Typical runs decide, by the almost-sure rate, the mean over 32 runs; they grow or
-    shrink where it differs from 0 by more than two standard errors. The verdict is the first that fits:
+    The shift is compared with two situations in which nothing moves: iid inputs, and inputs held at the far end of the
+    drift, where the curvature is largest. Typical runs decide, by the almost-sure rate, the mean over 32 runs; they
+    grow or shrink where it differs from 0 by more than two standard errors. The verdict is the first that fits:
 
         stable             typical runs and the mean square shrink
         step too large     the mean of iid inputs' runs grows: the drift is not needed to diverge
@@ -98,14 +101,15 @@ def explain(
         undecided          a rate that decides is within two standard errors of 0; more steps may tell
 
     Args:
-        shift: from `resonance_jax.shifts`, or one of your own. Its iid baseline has a mean of 0, and
-            inputs of a variance larger by its `iid_spread`.
+        shift: from `resonance_jax.shifts`, or one of your own. Its iid baseline has a mean of 0, and inputs of a
+            variance larger by its `iid_variance`.
         problem: from `resonance_jax.problems.linear_regression`.
         mu: momentum, a plain number in [0, 1].
         eta: step size, a plain number > 0.
         key: of the runs; None takes a fixed one.
         num_steps: of each run, a multiple of 10; the first tenth is left out. None takes at least 10,000, and whole
             periods in each tenth.
+        nodes: as `mean_growth`.
 
     Returns:
         An `Explanation`. The mean's rate is the discrete one. Along simulated paths, as of AR(2), the mean and the mean
@@ -128,15 +132,16 @@ def explain(
     optimizer(mu, eta)
     key = jax.random.key(0) if key is None else key
     num_steps = _enough_steps(shift) if num_steps is None else num_steps
-    far = farthest_mean(shift)
-    under, held, without = _rates(shift, problem, far, mu, eta, key, num_steps)
-    largest_steps = _largest_steps(shift, problem, far, mu)
-    return Explanation(under, without, *_verdict(under, held, without, largest_steps), held)
+    far = farthest_inputs(shift, problem)
+    ends = _ends(shift, far)
+    under, held, without = _rates(shift, problem, ends, mu, eta, key, num_steps, nodes)
+    iid_step, far_step = (2 * (1 + mu) / high for high in curvatures_each(ends, problem)[::-1, -1])
+    return Explanation(under, without, *_verdict(under, held, without, (iid_step, far_step)), held)
 
 
 def _enough_steps(shift: Shift) -> int:
     """Whole periods in each tenth of a run: a part of one would count the fast or the slow half of the drift twice."""
-    tenth, period = LEAST_STEPS / 10, np.inf if shift.period is None else float(shift.period)
+    tenth, period = LEAST_STEPS / 10, np.inf if shift.law.cycle is None else float(shift.law.cycle)
     if np.isinf(period):
         return LEAST_STEPS
     if period > MOST_STEPS / 10:
@@ -147,57 +152,59 @@ def _enough_steps(shift: Shift) -> int:
     return 10 * round(np.ceil(tenth / period) * period)
 
 
+def _ends(shift: Shift, far: Inputs) -> Inputs:
+    """Where nothing moves, (2, dim) and (2,): the far end of the drift, and the iid baseline."""
+    iid = jnp.asarray(shift.iid_variance, far.variance.dtype)
+    return Inputs(jnp.stack([far.mean, jnp.zeros_like(far.mean)]), jnp.stack([far.variance, iid]))
+
+
 def _rates(
-    shift: Shift, problem: LinearRegression, far: np.ndarray, mu: float, eta: float, key: Array, num_steps: int
+    shift: Shift, problem: Problem, ends: Inputs, mu: float, eta: float, key: Array, num_steps: int, nodes: int
 ) -> tuple[Rates, Rates, Rates]:
-    """With the shift, with its mean held, and without it; runs by one program for all three."""
-    dtype = jnp.result_type(float)
-    settings: dict[str, Any] = dict(problem=problem, mu=jnp.asarray(mu, dtype), eta=jnp.asarray(eta, dtype))
-    paths: dict[str, Any] = dict(key=key, num_steps=num_steps, num_paths=NUM_RUNS)  # those of the runs below
+    """Under the shift, held at its far end, and of the iid baseline; typical runs by one program for all three."""
+    settings: dict[str, Any] = dict(problem=problem, mu=mu, eta=eta)
+    keys = jax.random.split(key, NUM_RUNS)
 
-    @jax.jit
-    def runs(moving: Array, at: Array, spread: Array) -> Array:
-        staged = _staged(shift, moving, at, spread)
-        one = jax.vmap(lambda key: almost_sure_growth(staged, **settings, key=key, num_steps=num_steps).rate)
-        return one(jax.random.split(key, NUM_RUNS))
+    def run(stage: Array, number: Array) -> dict[str, Array]:
+        staged = _staged(shift, ends, stage)
+        return {"rate": almost_sure_growth(staged, key=keys[number], num_steps=num_steps, **settings).rate}
 
-    @jax.jit
-    def frozen(at: Array, spread: Array) -> tuple[Estimate, Estimate]:
-        mean, square = frozen_growth(shift._replace(spread=spread), mean=at, **settings)
-        return exact(mean), exact(square)
+    def moving(stage: Array) -> dict[str, Estimate]:
+        paths: dict[str, Any] = dict(
+            key=key, path_steps=num_steps, num_paths=NUM_RUNS, nodes=nodes
+        )  # those of the runs
+        return {
+            "mean": mean_growth(shift, **settings, **paths),
+            "square": mean_square_growth(shift, **settings, **paths),
+        }
 
-    @jax.jit
-    def moving() -> tuple[Estimate, Estimate]:
-        return mean_growth(shift, **settings, **paths), mean_square_growth(shift, **settings, **paths)
+    def still(stage: Array) -> dict[str, Estimate]:
+        mean, square = held_growth(jax.tree.map(lambda leaf: leaf[stage - 1], ends), **settings)
+        return {"mean": exact(mean), "square": exact(square)}
 
-    def rates(moments: tuple[Estimate, Estimate], moving: float, at: np.ndarray, spread: Any) -> Rates:
-        found = np.asarray(runs(*(jnp.asarray(each, dtype) for each in (moving, at, spread))), float)
-        (mean, mean_error), (square, square_error) = (map(float, each) for each in moments)
-        error = float(found.std(ddof=1) / np.sqrt(NUM_RUNS))
-        return Rates(mean, square, float(found.mean()), error, mean_error, square_error)
+    runs = sweep(run, {"stage": range(3), "number": range(NUM_RUNS)}).rate.values.astype(float)
+    typical, errors = runs.mean(axis=1), runs.std(axis=1, ddof=1) / np.sqrt(NUM_RUNS)
+    parts = [sweep(moving, {"stage": [0]}), sweep(still, {"stage": [1, 2]})]
+    moments = {name: np.concatenate([part[name].values for part in parts]).astype(float) for name in parts[0].data_vars}
 
-    def still(at: np.ndarray, spread: Any) -> Rates:
-        return rates(frozen(jnp.asarray(at, dtype), jnp.asarray(spread, dtype)), 0.0, at, spread)
+    def rates(stage: int) -> Rates:
+        mean, mean_error, square, square_error = (
+            float(moments[name][stage]) for name in ("mean", "mean_standard_error", "square", "square_standard_error")
+        )
+        return Rates(mean, square, float(typical[stage]), float(errors[stage]), mean_error, square_error)
 
-    return rates(moving(), 1.0, 0 * far, shift.spread), still(far, shift.spread), still(0 * far, shift.iid_spread)
-
-
-def _staged(shift: Shift, moving: Array, at: Array, spread: Array) -> Shift:
-    """For a run: the shift where `moving` is 1; where it is 0, a mean that stands at `at`. The spread is that given."""
-
-    def means(key: Array, k: Array, state: Any) -> tuple[Array, Any]:
-        sequence, state = shift.means(key, k, state)
-        return moving * sequence + at[None, :], state
-
-    return shift._replace(means=means, spread=spread)
+    return rates(0), rates(1), rates(2)
 
 
-def _largest_steps(shift: Shift, problem: LinearRegression, far: np.ndarray, mu: float) -> tuple[float, float]:
-    """Step sizes beyond which the mean grows where nothing moves, eta b = 2 (1 + mu): iid inputs, and the far end."""
-    alike = far * np.sqrt(problem.dim / far.size)
-    ends = [(0 * alike, shift.iid_spread), (alike, shift.spread)]
-    iid, end = (curvatures_at(mean[None, :], problem, float(np.asarray(spread))).high for mean, spread in ends)
-    return 2 * (1 + mu) / iid, 2 * (1 + mu) / end
+def _staged(shift: Shift, ends: Inputs, stage: Array) -> Shift:
+    """For a run: the shift itself in stage 0, and in stages 1 and 2 its inputs held at one of the ends."""
+
+    def inputs(key: Array, k: Array, state: Any) -> tuple[Inputs, Any]:
+        sequence, state = shift.inputs(key, k, state)
+        held = jax.tree.map(lambda leaf: leaf[jnp.maximum(stage - 1, 0)][None], ends)
+        return jax.tree.map(lambda moving, still: jnp.where(stage == 0, moving, still), sequence, held), state
+
+    return shift._replace(inputs=inputs)
 
 
 SMALLER_MOMENTUM = "Take a smaller momentum (rj.theory.largest_safe_momentum finds one), or shuffle the data."

@@ -1,51 +1,61 @@
-"""Growth while the mean of the inputs is held where the drift takes it: is the motion to blame, or the place?"""
+"""Growth while the inputs are held where the drift takes them: is the motion to blame, or the place?"""
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
+from jax.typing import ArrayLike
 
-from resonance_jax.numerics.spectral import log_spectral_radius
-from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.numerics.products import LinearMap, largest_rate
+from resonance_jax.problems.base import Problem
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.floquet.growth import mode_rates
-from resonance_jax.theory.noise.inputs import inputs_of
-from resonance_jax.theory.noise.products import Step
-from resonance_jax.theory.noise.steps import mean_square_step, mean_step
-from resonance_jax.theory.search.resonances import visited_means
+from resonance_jax.shifts.inputs import Inputs
+from resonance_jax.shifts.laws.periodic import Periodic, orthonormal
+from resonance_jax.theory.floquet.expected import optimizer
+from resonance_jax.theory.moments.followed import follow
+from resonance_jax.theory.moments.maps import mean_map, mean_square_map
+from resonance_jax.theory.search.resonances import curvatures_each
 
 
-def farthest_mean(shift: Shift) -> np.ndarray:
-    """The largest of the means that the shift visits, (dim,), or (1,) where it moves all inputs alike.
-
-    Over a period; of a mean without one, the largest of 256 draws from its stationary law.
-    """
-    means = visited_means(shift)
-    return means[np.linalg.norm(means, axis=1).argmax()]
+def farthest_inputs(shift: Shift, problem: Problem) -> Inputs:
+    """Of what the shift visits, the inputs of the largest curvature, (dim,) and ()."""
+    visited = shift.law.visited(shift)
+    farthest = int(curvatures_each(visited, problem)[:, -1].argmax())
+    return jax.tree.map(lambda leaf: leaf[farthest], visited)
 
 
-def frozen_growth(
-    shift: Shift, problem: LinearRegression, mean: Array, *, mu: Array, eta: Array
-) -> tuple[Array, Array]:
-    """Growth per step of the mean and of the mean square of a run while the mean of the inputs is held, exactly.
+def held_shift(inputs: Inputs) -> Shift:
+    """A shift that stands at these inputs."""
+
+    def at_every_step(key: Array, k: Array, state: tuple[()]) -> tuple[Inputs, tuple[()]]:
+        return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (*k.shape, *leaf.shape)), inputs), state
+
+    return Shift(lambda key: (), at_every_step, _held_law(inputs), stationary=lambda key, state: inputs)
+
+
+def _held_law(inputs: Inputs) -> Periodic:
+    still = jnp.asarray(jnp.inf, inputs.mean.dtype)
+    if inputs.mean.size == 1:
+        return Periodic(still, lambda phase: inputs)
+    basis, length = orthonormal(inputs.mean[None, :])
+    return Periodic(still, lambda phase: inputs._replace(mean=length[0]), basis)
+
+
+def held_growth(inputs: Inputs, problem: Problem, *, mu: ArrayLike, eta: ArrayLike) -> tuple[Array, Array]:
+    """Growth per step of the mean and of the mean square of a run while the inputs are held, exactly.
 
     Args:
-        shift: for the variance that it adds, and the line that it moves on.
+        inputs: where they are held, as `farthest_inputs` has them.
         problem: from `linear_regression`.
-        mean: where it is held, as `farthest_mean` has it.
-        mu, eta: checked.
+        mu, eta: momentum and step size.
     """
-    inputs = inputs_of(shift, problem)
-    m = inputs.coordinates(mean)
-    first, size = mean_step(inputs, problem.law, mu, eta)
-    square, counts = mean_square_step(inputs, problem.law, mu, eta)
-    along = _rate(first, jnp.ones((size,), mu.dtype), m)
-    if inputs.rest is not None:  # slopes across the mean
-        along = jnp.maximum(along, mode_rates(problem.law.factor * inputs.variance, mu, eta, discrete=True))
-    return along, _rate(square, counts, m) / 2
+    shift = held_shift(inputs)
+    followed, (mu, eta) = follow(shift, problem), optimizer(mu, eta)
+    at = followed.coordinates(_held_law(inputs).profile(jnp.zeros_like(inputs.variance)))
+    mean, square = (_rate(make(followed, mu, eta), at) for make in (mean_map, mean_square_map))
+    return mean, square
 
 
-def _rate(step: Step, counts: Array, m: Array) -> Array:
-    """log rho of a linear step."""
-    columns = jax.vmap(lambda column: jnp.stack(step(tuple(column), m)))(jnp.diag(counts))
-    return log_spectral_radius(columns.T, entrywise_size=4)
+def _rate(linear: LinearMap, inputs: Inputs) -> Array:
+    """log rho of one step."""
+    columns = jax.vmap(lambda column: jnp.stack(linear.step(tuple(column), inputs)))(jnp.diag(linear.exists))
+    return largest_rate(columns.T, linear, jnp.ones((), columns.dtype))

@@ -1,19 +1,18 @@
-"""The exact counterpart of the ODE: SGDm with the expected gradient, step by step over one period."""
+"""Floquet theory in discrete time: SGDm with the expected gradient, step by step over one period."""
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 from resonance_jax import checks
 from resonance_jax.numerics import entrywise, logscale
 from resonance_jax.numerics.derivatives import FORWARD_ONLY, NO_SLOPE, forward_only, refused
 from resonance_jax.numerics.logscale import Scaled
-from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.floquet.continuous import MOST_STEPS
-from resonance_jax.theory.floquet.expected import GradientMatrix, gradient_matrix, optimizer
+from resonance_jax.theory.floquet.expected import GradientMatrix
+
+MOST_STEPS = 2.0**20  # of a period
 
 
 def whole_steps(period: Any) -> Array:
@@ -25,7 +24,7 @@ def whole_steps(period: Any) -> Array:
     if checks.is_concrete(whole) and not whole:
         raise ValueError(
             f"the discrete monodromy needs a period of a whole number of steps, at most {MOST_STEPS:g}, "
-            f"got {float(period):.7g}; take f = 1/T for a whole T, or the continuous monodromy"
+            f"got {float(period):.7g}; take f = 1/T for a whole T, or discrete=False"
         )
     return jnp.where(whole, rounded, -1).astype(jnp.int32)
 
@@ -45,33 +44,3 @@ def product(B: GradientMatrix, num_steps: Array, mu: Array, eta: Array) -> Scale
     identity = entrywise.matrix(jnp.where(num_steps < 0, jnp.nan, jnp.eye(2 * n, dtype=mu.dtype)))
     matrix = jax.lax.fori_loop(0, num_steps, step, Scaled((identity[:n], identity[n:]), jnp.int32(0)))
     return Scaled(forward_only(matrix.mantissa[0] + matrix.mantissa[1], FORWARD_ONLY), matrix.exponent)
-
-
-def discrete_monodromy(
-    shift: Shift,
-    *,
-    mu: ArrayLike,
-    eta: ArrayLike,
-    input_variance: ArrayLike = 1.0,
-    loss_factor: ArrayLike = 2.0,
-    bias: bool = True,
-) -> Array:
-    """What one period of SGDm with the expected gradient does to xi = (theta - theta*, v), exactly.
-
-        xi_{k+1} = M_k xi_k,    M_k = [[I - eta B_k, mu I], [-eta B_k, mu I]]
-
-    Args:
-        shift: a periodic shift whose period is a whole number of steps; a traced one that is not gives NaN.
-        Others: as `monodromy`.
-
-    Returns:
-        (2n, 2n) for n weights.
-
-    >>> import resonance_jax as rj
-    >>> M = discrete_monodromy(rj.shifts.sinusoid(0.05), mu=0.9, eta=0.01)
-    >>> round(float(jnp.log(jnp.linalg.det(M)) / jnp.log(0.9)), 3)  # det = mu^(n N)
-    40.0
-    """
-    B = gradient_matrix(shift, input_variance=input_variance, loss_factor=loss_factor, bias=bias)
-    matrix = product(B, whole_steps(shift.period), *optimizer(mu, eta))
-    return entrywise.to_array(logscale.shift_by(matrix.mantissa, matrix.exponent))

@@ -8,17 +8,18 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax.numerics import entrywise, logscale
-from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.numerics.estimate import Estimate
+from resonance_jax.numerics.orthonormal import orthonormal
+from resonance_jax.problems.base import LeastSquares, Problem
 from resonance_jax.runs import blocks, contracts
 from resonance_jax.runs.recursion import Run, recursion
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.estimate import Estimate
 from resonance_jax.theory.floquet.expected import optimizer
 
 
 def almost_sure_growth(
     shift: Shift,
-    problem: LinearRegression,
+    problem: Problem,
     *,
     mu: ArrayLike,
     eta: ArrayLike,
@@ -53,13 +54,13 @@ def almost_sure_growth(
     """
     mu, eta = optimizer(mu, eta)
     key = jax.random.key(0) if key is None else key
-    contracts.check_run(key, shift, problem, num_steps, 1)
+    least_squares = contracts.check_run(key, shift, problem, num_steps, 1)
     if not isinstance(num_batches, int) or num_batches < 3 or num_steps % num_batches:
         raise ValueError(
             f"num_batches must be a whole number of at least 3 that divides num_steps={num_steps}, got {num_batches}; "
             "one batch is left out, and the spread of the others gives the error"
         )
-    start, advance, phase_space = recursion(key, shift=shift, problem=_without_noise(problem), mu=mu, eta=eta)
+    start, advance, phase_space = recursion(key, shift=shift, problem=_without_noise(least_squares), mu=mu, eta=eta)
     length = num_steps // num_batches
 
     def batch(run: Run, _: None) -> tuple[Run, Array]:
@@ -73,7 +74,7 @@ def almost_sure_growth(
 
 def lyapunov_spectrum(
     shift: Shift,
-    problem: LinearRegression,
+    problem: Problem,
     *,
     mu: ArrayLike,
     eta: ArrayLike,
@@ -100,18 +101,17 @@ def lyapunov_spectrum(
     2.0
     """
     mu, eta = optimizer(mu, eta)
-    contracts.check_run(key, shift, problem, num_steps, 1)
-    if problem.law.input_mask is not None:
+    least_squares = contracts.check_run(key, shift, problem, num_steps, 1)
+    if least_squares.gaussian is not None and least_squares.gaussian.input_mask is not None:
         raise ValueError("the spectrum has an exponent for each weight; give dim as a plain number, without max_dim")
-    problem = _without_noise(problem)
     _, start_key, shift_key, noise_key = jax.random.split(key, 4)  # as a run of `oscillate` does
-    w = problem.num_weights
+    w = least_squares.num_weights
 
     def step(carry: tuple[Array, Array], B: Array) -> tuple[tuple[Array, Array], None]:
         Q, logs = carry
         error, velocity = Q[:w], Q[w:]
         velocity = mu * velocity - eta * jnp.matmul(B, error, precision="highest")
-        Q, sizes = _orthonormal(jnp.concatenate([error + velocity, velocity]))
+        Q, sizes = orthonormal(jnp.concatenate([error + velocity, velocity]))
         return (Q, logs + jnp.log(sizes)), None
 
     def advance(
@@ -119,10 +119,8 @@ def lyapunov_spectrum(
     ) -> tuple[Array, Array, Any, Array]:
         Q, logs, shift_state, done = state
         k = done + jnp.arange(num_blocks * length, dtype=jnp.int32)
-        drawn, means, shift_state = blocks.draw(problem.noise_moments, shift, (noise_key, shift_key), k, shift_state)
-        B = jax.vmap(lambda drawn, mean: entrywise.to_array(problem.gradient(drawn, mean, shift.spread)[0]))(
-            drawn, means
-        )
+        drawn, inputs, shift_state = blocks.draw(least_squares.draw, shift, (noise_key, shift_key), k, shift_state)
+        B = jax.vmap(lambda drawn, one: entrywise.to_array(least_squares.gradient(drawn, one)[0]))(drawn, inputs)
         (Q, logs), _ = jax.lax.scan(step, (Q, logs), B)
         return Q, logs, shift_state, done + num_blocks * length
 
@@ -130,23 +128,6 @@ def lyapunov_spectrum(
     return blocks.repeat(advance, state, num_steps)[1] / num_steps
 
 
-def _orthonormal(matrix: Array) -> tuple[Array, Array]:
-    """Q and the diagonal of R, by Gram and Schmidt's method; a column that depends on those before it becomes 0.
-
-    LAPACK's QR decomposes one matrix after another, on a GPU too, and waits for threads that a sweep may hold.
-    """
-    columns: list[Array] = []
-    sizes: list[Array] = []
-    for i in range(matrix.shape[1]):
-        column = matrix[:, i]
-        for before in columns:
-            column = column - jnp.sum(before * column) * before
-        size = jnp.sqrt(jnp.sum(column**2))
-        columns.append(column / jnp.where(size > 0, size, 1))
-        sizes.append(size)
-    return jnp.stack(columns, axis=1), jnp.stack(sizes)
-
-
-def _without_noise(problem: LinearRegression) -> LinearRegression:
-    """The problem without observation noise."""
-    return problem._replace(noise_moments=lambda key: problem.noise_moments(key)._replace(eps=None, eps_z=None))
+def _without_noise(problem: LeastSquares) -> LeastSquares:
+    """The same B, and b = 0: observation noise adds to a run and does not change how it grows."""
+    return problem._replace(gradient=lambda drawn, inputs: (problem.gradient(drawn, inputs)[0], None))

@@ -11,7 +11,7 @@ import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
 from resonance_jax import checks
-from resonance_jax.theory.estimate import Estimate
+from resonance_jax.numerics.estimate import Estimate
 
 Rate = Callable[..., Any]  # named scalars -> scalar or Estimate, traceable
 

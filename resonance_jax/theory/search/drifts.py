@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from resonance_jax.problems.linear_regression import LinearRegression
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.search.resonances import (
     curvatures_of,
@@ -16,7 +15,6 @@ from resonance_jax.theory.search.resonances import (
     slow_frequencies,
 )
 
-LONGEST_INTERVAL = 63  # of a mean that is drawn anew: `nodes - 1` of the rates, their longest exact average
 MOST_FREQUENCIES = 4096  # for one momentum
 
 
@@ -41,7 +39,8 @@ def drifts_of(
     none = np.zeros(0)
     if isinstance(shift, Shift):
         only = shift
-        own = np.nan if shift.period is None else 1 / float(shift.period)
+        law = shift.law
+        own = np.nan if law.cycle is None or law.longest_cycle is not None else 1 / float(law.cycle)
         f = np.array([own])
         return Drifts(lambda _: only, lambda mu: f, np.nan_to_num, np.nan_to_num, False, none, None, (own, own), "f")
     if frequencies is not None:
@@ -51,16 +50,11 @@ def drifts_of(
         listed = np.sort(listed.astype(float))
         ends = (float(listed[0]), float(listed[-1]))
         return Drifts(shift, lambda mu: listed, lambda f: f, lambda f: f, False, none, None, ends, "listed")
-    if not isinstance(problem, LinearRegression):
-        raise ValueError(
-            f"the frequencies to search follow from the curvature of rj.problems.linear_regression, got "
-            f"{type(problem).__name__}; list frequencies"
-        )
-
     takes_steps = _takes_steps(shift)
     probe = shift(4.0 if takes_steps else 0.25)
-    if probe.redrawn is not None:
-        intervals, ends = np.arange(1.0, LONGEST_INTERVAL + 1), (1.0, float(LONGEST_INTERVAL))
+    longest = probe.law.longest_cycle
+    if longest is not None:
+        intervals, ends = np.arange(1.0, longest + 1), (1.0, float(longest))
         interval = (lambda T: T) if takes_steps else (lambda T: 1 / T)
         return Drifts(shift, lambda mu: intervals, interval, lambda T: T, False, none, ends[1], ends, "T")
     curvatures = curvatures_of(probe, problem)
@@ -80,8 +74,7 @@ def drifts_of(
 
 def _takes_steps(shift: Callable[[Any], Shift]) -> bool:
     """Whether a function of one number takes a period or an interval in steps, or a frequency in turns per step."""
-    made = shift(0.25)
-    steps = made.period if made.redrawn is None else made.redrawn.interval
+    steps = shift(0.25).law.cycle
     if steps is not None and float(steps) in (4.0, 0.25):
         return float(steps) == 0.25
     name = next(iter(inspect.signature(shift).parameters), "")

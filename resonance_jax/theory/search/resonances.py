@@ -11,16 +11,15 @@ into each tongue that matters, however thin it is at other momenta.
 
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
-from resonance_jax.problems.linear_regression import LinearRegression
+from resonance_jax.numerics.products import LONGEST, MOST_TURNS, TOLERANCE
+from resonance_jax.problems.base import Problem
+from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.noise.products import LONGEST, MOST_TURNS, TOLERANCE
+from resonance_jax.shifts.inputs import Inputs
 
 ORDERS = 8  # tongues of higher order are weaker than these, and lie between them
-NUM_PHASES = 256  # of a period, and draws of a mean that has none
 SLOWEST = 2.0**-13  # frequency below which nothing is searched: slower drifts are slower than most runs
 BETWEEN = 8  # points an octave where no tongue is expected: growth by noise changes little with the frequency
 LEAST_DAMPING = 1e-4  # for which tongues are resolved
@@ -31,7 +30,7 @@ MESH = 20_000  # points on which the density of a search is summed up
 
 
 class Curvatures(NamedTuple):
-    """Range of the eigenvalues of E[B] while the mean of the inputs moves."""
+    """Range of the eigenvalues of E[B] while the inputs move."""
 
     low: float
     high: float
@@ -44,48 +43,30 @@ class Curvatures(NamedTuple):
         return float(low), float(high)
 
 
-def curvatures_of(shift: Shift, problem: LinearRegression) -> Curvatures:
-    """Least and largest curvature over a period, or over draws from the stationary law of other shifts."""
-    means = visited_means(shift, every_phase=True)
-    return curvatures_at(means * np.sqrt(problem.dim / means.shape[1]), problem, float(np.asarray(shift.spread)))
+def curvatures_of(shift: Shift, problem: Problem) -> Curvatures:
+    """Least and largest curvature over what the shift visits."""
+    return curvatures_at(shift.law.visited(shift, every_phase=True), problem)
 
 
-def curvatures_at(means: np.ndarray, problem: LinearRegression, spread: float) -> Curvatures:
-    """Least and largest eigenvalue of E[B] at means (means, dim), of inputs whose variance is larger by `spread`."""
-    law = problem.law
-    lengths = np.linalg.norm(means, axis=1)
-    variance = float(law.input_variance) + spread
-    along = variance + lengths**2
-    upper, lower = along, np.full_like(along, variance if problem.dim > 1 else along.min())
-    if law.bias:
-        upper = (along + 1) / 2 + np.sqrt(((along - 1) / 2) ** 2 + lengths**2)
-        lower = np.minimum(variance / upper, lower)
-    return Curvatures(float(law.factor) * float(lower.min()), float(law.factor) * float(upper.max()))
+def curvatures_at(inputs: Inputs, problem: Problem) -> Curvatures:
+    """Least and largest eigenvalue of E[B] at these inputs, (n, dim) and (n,)."""
+    eigenvalues = curvatures_each(inputs, problem)
+    return Curvatures(float(eigenvalues[:, 0].min()), float(eigenvalues[:, -1].max()))
 
 
-def visited_means(shift: Shift, *, every_phase: bool = False) -> np.ndarray:
-    """Means that the shift visits, (means, dim); one entry for all inputs of a shift that moves them alike.
-
-    Args:
-        shift: of the inputs.
-        every_phase: of a period, also those that no step meets: at f = 1/2 a sine is always 0.
-    """
-    dtype = jnp.result_type(float)
-    if shift.profile is not None:
-        period = np.inf if shift.period is None else float(shift.period)
-        steps = np.floor(np.linspace(0, max(NUM_PHASES, min(period, 2.0**20)), NUM_PHASES, endpoint=False))
-        phases = np.arange(NUM_PHASES) / NUM_PHASES if every_phase else steps / period % 1
-        means = jax.vmap(shift.profile)(jnp.asarray(phases, dtype)) * (0 if np.isinf(period) else 1)
-    elif shift.stationary is not None:
-        state_key, *keys = jax.random.split(jax.random.key(0), NUM_PHASES + 1)
-        state, stationary = shift.init(state_key), shift.stationary
-        means = jax.vmap(lambda key: stationary(key, state))(jnp.stack(keys))
-    else:
-        raise ValueError(
-            "the shift has neither a period nor a stationary law, so nothing tells how far its mean goes; give the "
-            "Shift a stationary(key, state) -> mean"
-        )
-    return np.asarray(means, float)
+def curvatures_each(inputs: Inputs, problem: Problem) -> np.ndarray:
+    """Eigenvalues of E[B] at each of the inputs, ascending, (n, weights)."""
+    gaussian = contracts.gaussian_of(problem)
+    dim = int(gaussian.dim)
+    mean, added = (np.asarray(each, float) for each in inputs)
+    mean = np.broadcast_to(mean, (len(mean), problem.dim)) if mean.shape[1] == 1 else mean
+    mean = (mean if gaussian.axes is None else mean @ np.asarray(gaussian.axes, float))[:, :dim]
+    variances = np.broadcast_to(np.asarray(gaussian.variances, float), (problem.dim,))[:dim]
+    x = np.pad(mean, ((0, 0), (0, int(gaussian.bias))), constant_values=1.0)
+    B = x[:, :, None] * x[:, None, :]
+    slopes = np.arange(dim)
+    B[:, slopes, slopes] += variances + added[:, None]
+    return float(gaussian.factor) * np.linalg.eigvalsh(B)
 
 
 def lowest_frequency(curvatures: Curvatures, eta: float) -> float:

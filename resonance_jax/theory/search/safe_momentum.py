@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from resonance_jax import checks
+from resonance_jax.numerics.estimate import Estimate
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.estimate import Estimate
 from resonance_jax.theory.noise.mean_square import mean_square_growth
 from resonance_jax.theory.search.batches import evaluate, program_of
 from resonance_jax.theory.search.drifts import Drifts, drifts_of
@@ -104,7 +104,7 @@ def largest_safe_momentum(
 
     >>> import resonance_jax as rj
     >>> def rate(shift, problem, *, mu, eta):  # grows above mu = 1 - f
-    ...     return mu - 1 + 1 / shift.period
+    ...     return mu - 1 + 1 / shift.law.period
     >>> problem = rj.problems.linear_regression(dim=1, samples=20)
     >>> safe = largest_safe_momentum(rj.shifts.sinusoid, problem, 0.01, frequencies=[0.01, 0.04, 0.02], rate=rate)
     >>> round(safe.mu, 3), safe.frequency

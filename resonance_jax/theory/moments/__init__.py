@@ -1,0 +1,1 @@
+"""What one step does to the moments of a run, and which weights that takes."""
