@@ -10,7 +10,8 @@ from jax.typing import ArrayLike
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps._claims import Claim, pick
+from resonance_jax.jobs.claims import Claim
+from sweeps._shared import pick
 
 ETA = 0.01  # table of experiment 1
 ETAS = (0.01, 0.005, 0.001)  # text of "Reducing the step-size"

@@ -216,3 +216,11 @@ def test_overview_takes_one_output():
     data = xr.Dataset({"loss": ("T", [1.0, 2.0])}, {"T": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"data must be one output of a sweep, got Dataset; pass e.g. dataset.loss"):
         rj.plotting.overview(data)
+
+
+def test_own_names_and_units_are_drawn():
+    data = VALLEY.assign_attrs(long_name="log10 of the altitude", units="m")
+    data["f"] = data.f.assign_attrs(units="Hz")
+    ax = heatmap(data)
+    assert ax.get_xlabel() == "frequency of the shift $f$ (Hz)"
+    assert ax.figure.axes[-1].get_ylabel() == "log10 of the altitude (m)"

@@ -17,10 +17,11 @@ import xarray as xr
 import resonance_jax as rj
 import sweeps
 from resonance_jax.engine.axes import working_dtype
+from resonance_jax.jobs.claims import Claim, table
 from sweeps import _heatmap, _report, _response, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
-from sweeps._claims import SCALES, Claim, table
 from sweeps._run import in_order
+from sweeps._shared import SCALES
 
 NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
@@ -174,7 +175,7 @@ def test_table_of_claims():
     ("arguments", "message"),
     [
         (["exp0"], "unknown sweep 'exp0'; choose all, or any of exp1_sinusoid"),
-        (["exp3_square_wave:max"], "has no variant 'max'; its variants are: exp3_square_wave:sum"),
+        (["exp3_square_wave:max"], "exp3_square_wave.py has no variant 'max'; it has sum, unit_norm"),
         (["exp1_sinusoid", "--jobs", "-1"], "--jobs must be a whole number of at least 1, got -1; it is how many"),
         (["exp1_sinusoid", "--scale", "huge"], "invalid choice: 'huge'"),
     ],

@@ -8,21 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from resonance_jax import labels
+
 SHARES = LinearSegmentedColormap.from_list("shares", ["#ffb3a1", "#e8200c", "#6b0010"])  # of diverged runs
-LABELS = {
-    "f": "frequency of the shift $f$ (1 / steps)",
-    "T": "period of the shift $T$ (steps)",
-    "mu": r"momentum $\mu$",
-    "eta": r"step size $\eta$",
-    "samples": "samples per step",
-    "dim": "inputs $d$",
-    "v": "variance of the mean $v$",
-    "beta1": r"$\beta_1$",
-    "distance": r"distance $\Vert\theta_k-\theta^*\Vert$, mean of the last steps",
-    "loss": "test loss, mean of the last steps",
-    "log10_distance": r"distance $\Vert\theta_k-\theta^*\Vert$, mean of the last steps",
-    "growth_rate": r"growth rate, $\log\rho$ per step",
-}
+
+
+def text_of(data: xr.DataArray) -> str:
+    """Text for an axis that shows these data: from their attributes, or else from their name."""
+    return labels.axis(str(data.name), data.attrs)
 
 
 def value_range(data: xr.DataArray) -> tuple[float, float]:
@@ -48,7 +41,7 @@ def power_of_ten(value: float, position: int | None = None) -> str:
 
 
 def cover(ax: Axes, low: xr.DataArray, high: xr.DataArray, curves: xr.DataArray, colours: Any) -> None:
-    """Limit the vertical axis to a range; a triangle at its top stands for a point above. `curves` as in `strip_of_shares`."""
+    """Limit the vertical axis to a range, with a triangle at the top for each point above; dimensions: x, curves."""
     bottom, top = value_range(low)[0], value_range(high)[1]
     margin = 0.05 * (top - bottom) or 0.05 * abs(top) or 0.05
     ax.set_ylim(bottom - margin, top + margin)
@@ -116,4 +109,4 @@ def period_axis_on_top(ax: Axes) -> None:
             shown.append(period)
     top.set_xticks(shown, [f"{period:g}" for period in shown])
     top.minorticks_off()
-    top.set_xlabel(LABELS["T"])
+    top.set_xlabel(labels.axis("T"))

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
-from resonance_jax.plotting._marks import LABELS, cover, decades, strip_of_shares
+from resonance_jax.plotting._marks import cover, decades, strip_of_shares, text_of
 from resonance_jax.plotting.confidence import mean_and_band
 
 STYLES = (("#7f7f7f", "-"), ("#d62728", "--"), ("#1f77b4", "-"), ("#2ca02c", ":"))  # colour and line of each rate
@@ -76,10 +76,10 @@ def response(
         if not log10:
             cover(ax, low.where(share == 0), high.where(share == 0), mean.transpose(x, hue), colours)
         strip_of_shares(ax, share, colours)
-    ax.set_xlabel(LABELS.get(x, x))
-    ax.set_ylabel(label or LABELS.get(str(data.name), str(data.name)))
+    ax.set_xlabel(text_of(data[x]))
+    ax.set_ylabel(label or text_of(data))
     ax.grid(alpha=0.3, lw=0.6)
-    ax.legend(title=LABELS.get(hue, hue), fontsize=8, title_fontsize=9)
+    ax.legend(title=text_of(data[hue]), fontsize=8, title_fontsize=9)
     if title:
         ax.set_title(title)
     return ax
@@ -107,7 +107,7 @@ def growth_curves(
         ax.plot(rate[x], rate, style, color=color, lw=1.6, label=name)
     mean, low, _ = mean_and_band(measured, "seed")
     ax.errorbar(measured[x], mean, mean - low, fmt=".", color="black", ms=4, lw=1, label="runs")
-    ax.set_xlabel(LABELS.get(x, x))
+    ax.set_xlabel(text_of(measured[x]))
     ax.set_ylabel("growth per step")
     if title:
         ax.set_title(title)

@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from resonance_jax.plotting._marks import LABELS, colorbar, period_axis_on_top, share_cells, value_range
+from resonance_jax.plotting._marks import colorbar, period_axis_on_top, share_cells, text_of, value_range
 
 REDNESS = LinearSegmentedColormap.from_list("redness", ["#ffffff", "#ff8a70", "#e8200c", "#9c0010"])  # of rho >= 1
 ZERO_STYLES = (("#ffffff", "-"), ("#ff7a5c", "--"), ("#4fd6ff", "-"), ("#b0ff8a", ":"))  # colour and line of each rate
@@ -70,11 +70,11 @@ def heatmap(
     mesh = ax.pcolormesh(
         data[x], data[y], data.transpose(y, x), norm=Normalize(low, high), cmap=cmap, shading="nearest", rasterized=True
     )
-    ax.set_xlabel(LABELS.get(x, x))
-    ax.set_ylabel(LABELS.get(y, y))
+    ax.set_xlabel(text_of(data[x]))
+    ax.set_ylabel(text_of(data[y]))
     if title:
         ax.set_title(title)
-    colorbar(mesh, ax, data, (low, high), powers_of_ten, label or LABELS.get(str(data.name), str(data.name)))
+    colorbar(mesh, ax, data, (low, high), powers_of_ten, label or text_of(data))
     if diverged is not None and float(diverged.max()) > 0:
         share_cells(diverged.transpose(y, x), ax)
     if log_rho is not None:

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from resonance_jax.numerics.logscale import log10_mean
-from resonance_jax.plotting._marks import LABELS, cover, decades, strip_of_shares, value_range
+from resonance_jax.plotting._marks import cover, decades, strip_of_shares, text_of, value_range
 from resonance_jax.plotting.heatmap import heatmap
 
 PANELS = 6  # at most
@@ -75,8 +75,8 @@ def overview(data: xr.DataArray, *, over: str = "seed", diverged: xr.DataArray |
                 curve, colour = part.expand_dims("curve", 1), [line.get_color()]
                 cover(ax, part.where(diverging == 0), part.where(diverging == 0), curve, colour)
                 strip_of_shares(ax, diverging.expand_dims("curve", 1), colour)
-            ax.set_xlabel(LABELS.get(shown[0], shown[0]))
-            ax.set_ylabel(LABELS.get(str(data.name), str(data.name)))
+            ax.set_xlabel(text_of(part[shown[0]]))
+            ax.set_ylabel(text_of(data))
             ax.grid(alpha=0.3, lw=0.6)
         else:
             x, y = shown[-2:]
