@@ -95,7 +95,7 @@ def figure_over_step_sizes(data: xr.Dataset, title: str) -> Figure:
 
 
 def diverged(log10_distance: xr.DataArray) -> xr.DataArray:
-    """Whether the median run ends farther than 1 from theta*: both start uniform in [-1, 1], so 1 is where it began."""
+    """Whether the median run ends farther than 1 from theta*, about where it began: both are uniform in [-1, 1]."""
     return log10_distance.median("seed") > 0
 
 

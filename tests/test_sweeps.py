@@ -19,7 +19,7 @@ import sweeps
 from resonance_jax.engine.axes import working_dtype
 from resonance_jax.jobs import sweepfile
 from resonance_jax.jobs.claims import Claim, table
-from sweeps import _heatmap, _report, _response, exp5_adam, exp6_mlp
+from sweeps import _heatmap, _report, _response, _run, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
 from sweeps._run import in_order
 from sweeps._shared import SCALES
@@ -61,6 +61,13 @@ def test_variants_are_readings_of_the_point(name):
     scalars = {axis: jax.ShapeDtypeStruct((), working_dtype(v).dtype) for axis, v in module.axes("tiny").items()}
     outputs = jax.eval_shape(point, **scalars)
     assert set(outputs) == set(jax.eval_shape(module.point, **scalars))
+
+
+def test_a_sweep_of_the_report_has_figure_and_claims(monkeypatch, tmp_path):
+    bare = _run.load("signals_sinusoid")._replace(claims=None)
+    monkeypatch.setattr(_run, "load", lambda name: bare)
+    with pytest.raises(ValueError, match=r"signals_sinusoid.py lacks `figure` or `claims`; the report needs both"):
+        _run.run("signals_sinusoid", "tiny", tmp_path, False)
 
 
 def test_report_names_known_variants():
