@@ -56,7 +56,8 @@ def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
         raise ValueError(f"{swept.path} lacks `figure` or `claims`; the report needs both")
     file, _, variant = name.partition(":")
     with jax.enable_x64(swept.dtype == "float64"):
-        data = rj.sweep(swept.point, swept.axes(scale), progress=progress)
+        axes = swept.axes(scale)
+        data = rj.sweep(swept.point, axes, progress=progress)
     data.attrs |= {"scale": scale, "variant": variant, "point": f"sweeps.{file}.point"}
     stem = name.replace(":", "-")
     out.mkdir(parents=True, exist_ok=True)
@@ -68,7 +69,7 @@ def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
     plt.close(picture)
     claims = swept.claims(data)
     (out / f"{stem}.claims.md").write_text(table(claims))
-    grid = " x ".join(f"{size} {dim}" for dim, size in data.sizes.items())
+    grid = " x ".join(f"{len(values)} {name}" for name, values in axes.items())
     return _report.Entry(name, swept.text, grid, claims, data.attrs, time.perf_counter() - begin)
 
 
