@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+import resonance_jax as rj
+
 PLATFORMS = ("cpu", "gpu")
 
+Axes = dict[str, np.ndarray]
 Prepare = Callable[[], Callable[[], Any]]  # compile or import what is needed; the call that is timed
 
 
@@ -39,6 +42,11 @@ class Timing(NamedTuple):
     prepare_seconds: float  # compilation and all else that only the first call does
     note: str
     calls: tuple[float, ...] = ()  # every warm call, scaled
+
+
+def swept(point: Callable[..., dict[str, Any]], axes: Axes, name: str) -> Prepare:
+    """Whole calls of `rj.sweep`, labels and transfers included; one of the outputs."""
+    return lambda: lambda: rj.sweep(point, axes)[name]
 
 
 def current_platform() -> str:
@@ -69,7 +77,7 @@ def timed_calls(call: Callable[[], Any], repeats: int) -> list[float]:
 
 
 def measure(workload: str, form: Form, repeats: int) -> Timing:
-    """Prepare a form and call it once, which compiles, then so many times."""
+    """Prepare a form and call it once, which compiles, then `repeats` times."""
     reason = why_not(form)
     if reason:
         return Timing(workload, form.name, None, 0.0, f"skipped: {reason}")

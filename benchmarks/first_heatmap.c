@@ -3,34 +3,14 @@
  */
 #include <math.h>
 #include <omp.h>
-#include <stdint.h>
 #include <stdlib.h>
 #ifdef __SSE__
 #include <xmmintrin.h>
 #endif
 
+#include "first_heatmap.h"
+
 #define TURN 6.283185307179586
-
-struct size {
-    int num_f, num_seeds, num_mu, num_steps, samples, tail;
-    float eta, amplitude;
-};
-
-/* splitmix64 */
-static uint64_t next(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* Uniform on (0, 1]. */
-static float uniform(uint64_t *state) { return ((next(state) >> 40) + 1) * 0x1p-24f; }
-
-static uint64_t stream(uint64_t seed, uint64_t step) {
-    uint64_t state = seed << 32 | step;
-    return next(&state);
-}
 
 /* Mean of z and of z^2 over the samples of a step, z normal by Box and Muller. */
 static void moments(struct size size, int seed, int step, float *z_mean, float *zz_mean) {

@@ -2,31 +2,11 @@
  * Float32 without rescaling: a run that diverges overflows, some 7.5% of the pixels. What a step draws depends on
  * (seed, step) and its mean on (f, step): two small kernels write them to memory, and all cells read them.
  */
-#include <cstdint>
 #include <cuda_runtime.h>
 
-struct size {
-    int num_f, num_seeds, num_mu, num_steps, samples, tail;
-    float eta, amplitude;
-};
+#include "first_heatmap.h"
 
 constexpr int THREADS = 128; /* per block: many small blocks even out over the multiprocessors */
-
-/* splitmix64 */
-__device__ uint64_t next(uint64_t *state) {
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-/* Uniform on (0, 1]. */
-__device__ float uniform(uint64_t *state) { return ((next(state) >> 40) + 1) * 0x1p-24f; }
-
-__device__ uint64_t stream(uint64_t seed, uint64_t step) {
-    uint64_t state = seed << 32 | step;
-    return next(&state);
-}
 
 /* Mean of z and of z^2 over the samples of a step, z normal by Box and Muller; (seed, step). */
 __global__ void draw_moments(size size, float2 *moments) {

@@ -12,24 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 
 import resonance_jax as rj
-from benchmarks._measure import Form, Prepare
+from benchmarks._heatmap_setting import AMPLITUDE, ETA, SAMPLES, TAIL, advance
+from benchmarks._measure import Axes, Form, swept
 
 NAME = "W1 first heatmap"
-ETA, AMPLITUDE, SAMPLES, TAIL = 0.01, 0.5, 20, 500
 NUM_STEPS = {"tiny": 600, "quick": 1_000, "paper": 10_000}
-
-Axes = dict[str, np.ndarray]
 
 
 def axes(scale: str) -> Axes:
     """f, seed and mu, in this order."""
     side, seeds = (10, 4) if scale == "tiny" else (100, 10)
     return {"f": np.linspace(0, 0.05, side), "seed": np.arange(seeds), "mu": np.linspace(0.95, 0.999, side)}
-
-
-def swept(point: Callable[..., dict], axes: Axes) -> Prepare:
-    """Whole calls of `rj.sweep`, labels and transfers included."""
-    return lambda: lambda: rj.sweep(point, axes).log10_distance
 
 
 def oscillated(num_steps: int, *, samples: int = SAMPLES, dim: int = 1, tail: int = TAIL) -> Callable[..., dict]:
@@ -72,16 +65,6 @@ def plain(num_steps: int) -> Callable[..., dict]:
         return {"log10_distance": jnp.log10(total / TAIL)}
 
     return point
-
-
-def advance(state: tuple[Any, ...], mu: Any, mean: Any, z: Any) -> tuple[Any, ...]:
-    """One step on the moments of the samples, for NumPy and PyTorch alike: errors, then velocities, of both weights."""
-    slope, offset, slope_velocity, offset_velocity = state
-    z_mean, zz_mean = z.mean(1)[:, None], (z * z).mean(1)[:, None]
-    x, xx = mean + z_mean, mean**2 + 2 * mean * z_mean + zz_mean
-    slope_velocity = mu * slope_velocity - 2 * ETA * (xx * slope + x * offset)
-    offset_velocity = mu * offset_velocity - 2 * ETA * (x * slope + offset)
-    return slope + slope_velocity, offset + offset_velocity, slope_velocity, offset_velocity
 
 
 def numpy_grid(axes: Axes, num_steps: int) -> np.ndarray:
@@ -132,8 +115,8 @@ def forms(axes: Axes, num_steps: int) -> list[Form]:
     cpu, gpu = ("cpu",), ("gpu",)
     size = (axes, num_steps)
     return [
-        Form("rj.sweep of rj.oscillate", swept(oscillated(num_steps), axes)),
-        Form("plain vmapped scan, autodiff", swept(plain(num_steps), axes)),
+        Form("rj.sweep of rj.oscillate", swept(oscillated(num_steps), axes, "log10_distance")),
+        Form("plain vmapped scan, autodiff", swept(plain(num_steps), axes, "log10_distance")),
         Form("NumPy over the grid", lambda: lambda: numpy_grid(*size), platforms=cpu),
         Form("PyTorch over the grid, eager", lambda: torch_eager(*size), needs="torch"),
         Form("PyTorch, CUDA graph of ten steps", lambda: torch_graph(*size), needs="torch", platforms=gpu),

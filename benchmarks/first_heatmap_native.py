@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._measure import Unavailable
-from benchmarks.first_heatmap import AMPLITUDE, ETA, SAMPLES, TAIL, Axes
+from benchmarks._heatmap_setting import AMPLITUDE, ETA, SAMPLES, TAIL
+from benchmarks._measure import Axes, Unavailable
 
 COMMANDS = {
     "c": ["cc", "-O3", "-march=native", "-fno-math-errno", "-fopenmp", "-shared", "-fPIC"],
@@ -18,7 +18,7 @@ COMMANDS = {
 
 
 class Size(ctypes.Structure):
-    """`struct size` of both sources."""
+    """`struct size` of first_heatmap.h."""
 
     _fields_ = [(name, ctypes.c_int) for name in ("num_f", "num_seeds", "num_mu", "num_steps", "samples", "tail")] + [
         (name, ctypes.c_float) for name in ("eta", "amplitude")

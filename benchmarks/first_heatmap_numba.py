@@ -7,7 +7,8 @@ from typing import Any
 import numba  # pyright: ignore[reportMissingImports]
 import numpy as np
 
-from benchmarks.first_heatmap import AMPLITUDE, ETA, SAMPLES, TAIL, Axes
+from benchmarks._heatmap_setting import AMPLITUDE, ETA, SAMPLES, TAIL
+from benchmarks._measure import Axes
 
 
 @numba.njit(parallel=True, fastmath=False)

@@ -6,7 +6,8 @@ from typing import Any
 import torch  # pyright: ignore[reportMissingImports]
 
 from benchmarks import _torch
-from benchmarks.first_heatmap import AMPLITUDE, SAMPLES, TAIL, Axes, advance
+from benchmarks._heatmap_setting import AMPLITUDE, SAMPLES, TAIL, advance
+from benchmarks._measure import Axes
 
 GRAPH_STEPS = 10
 
@@ -81,7 +82,7 @@ class Buffers:
 
 def graph(axes: Axes, num_steps: int) -> Callable[[], Any]:
     if num_steps % GRAPH_STEPS:
-        raise ValueError(f"num_steps must be a multiple of {GRAPH_STEPS}, got {num_steps}; a graph has so many steps")
+        raise ValueError(f"num_steps must be a multiple of {GRAPH_STEPS}, got {num_steps}; give whole graphs")
     buffers = Buffers(Grid(axes, _torch.device()), num_steps)
     side = torch.cuda.Stream()  # kernels are loaded on another stream before the capture, as PyTorch asks
     side.wait_stream(torch.cuda.current_stream())

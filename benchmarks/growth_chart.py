@@ -7,15 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 
 import resonance_jax as rj
-from benchmarks._measure import Form
+from benchmarks._measure import Axes, Form, swept
 from resonance_jax.numerics.products import turns as turns_of
 
 NAME = "W5 mean-square chart"
 ETA, SAMPLES, AMPLITUDE = 0.01, 5, 0.5
 SIDE = {"tiny": 6, "quick": 200, "paper": 200}
 SAMPLE = 8  # cells that NumPy computes; they stand for all
-
-Axes = dict[str, np.ndarray]
 
 
 def axes(scale: str) -> Axes:
@@ -64,7 +62,7 @@ def forms(scale: str) -> list[Form]:
     grid = axes(scale)
     share = SAMPLE / (grid["f"].size * grid["mu"].size)
     return [
-        Form("rj.theory.mean_square_growth", lambda: lambda: rj.sweep(ours, grid).rate),
+        Form("rj.theory.mean_square_growth", swept(ours, grid, "rate")),
         Form(
             "NumPy, E[M (x) M]",
             lambda: functools.partial(numpy_chart, grid),

@@ -9,22 +9,16 @@ import numpy as np
 from scipy.integrate import solve_ivp
 
 import resonance_jax as rj
-from benchmarks._measure import Form, Prepare
+from benchmarks._measure import Axes, Form, swept
 
 NAME = "W2 theory chart"
 ETA, AMPLITUDE, NUM_STEPS = 0.01, 0.5, 256
 SIDE = {"tiny": 8, "quick": 100, "paper": 400}
 SAMPLE = 16  # cells that SciPy solves; they stand for all
 
-Axes = dict[str, np.ndarray]
-
 
 def axes(scale: str) -> Axes:
     return {"f": np.linspace(0.005, 0.05, SIDE[scale]), "mu": np.linspace(0.95, 0.999, SIDE[scale])}
-
-
-def swept(point: Callable[..., dict], axes: Axes) -> Prepare:
-    return lambda: lambda: rj.sweep(point, axes).log_rho
 
 
 def ours(f, mu):
@@ -94,7 +88,7 @@ def scipy_cell(f: float, mu: float) -> float:
 
 
 def scipy_sample(axes: Axes) -> np.ndarray:
-    """log rho on the diagonal of the chart, at so many cells."""
+    """log rho at a few cells on the diagonal of the chart."""
     at = np.linspace(0, len(axes["f"]) - 1, SAMPLE).astype(int)
     return np.array([scipy_cell(f, mu) for f, mu in zip(axes["f"][at], axes["mu"][at], strict=True)])
 
@@ -102,9 +96,9 @@ def scipy_sample(axes: Axes) -> np.ndarray:
 def forms(axes: Axes) -> list[Form]:
     cells = len(axes["f"]) * len(axes["mu"])
     return [
-        Form("rj.sweep of rj.theory.monodromy", swept(ours, axes)),
-        Form("scan over 4x4 matrices", swept(matrices, axes)),
-        Form("diffrax, Tsit5, vmapped", swept(diffrax_tsit5, axes), needs="diffrax"),
+        Form("rj.sweep of rj.theory.monodromy", swept(ours, axes, "log_rho")),
+        Form("scan over 4x4 matrices", swept(matrices, axes, "log_rho")),
+        Form("diffrax, Tsit5, vmapped", swept(diffrax_tsit5, axes, "log_rho"), needs="diffrax"),
         Form(
             "SciPy, solve_ivp",
             lambda: lambda: scipy_sample(axes),

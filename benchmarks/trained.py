@@ -5,16 +5,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import optax
 
 import resonance_jax as rj
-from benchmarks._measure import Form, Prepare
+from benchmarks._measure import Axes, Form, Prepare, swept
 from sweeps import _response, exp5_adam, exp6_mlp
 
 TORCH_SHARE = 20  # an eager step takes the same time early and late: the 20th part of the steps will do
-
-Axes = dict[str, np.ndarray]
 
 
 def plain(
@@ -30,8 +27,9 @@ def plain(
 
         def step(carry: Any, k: jax.Array) -> Any:
             theta, state, total = carry
-            mean, _ = shift.means(shift_key, k[None], shift_state)
-            batch = problem.batch(problem.noise(jax.random.fold_in(noise_key, k)), mean[0], shift.spread)
+            inputs, _ = shift.inputs(shift_key, k[None], shift_state)
+            drawn = problem.draw(jax.random.fold_in(noise_key, k), k)
+            batch = problem.batch(drawn, jax.tree.map(lambda leaf: leaf[0], inputs))
             updates, state = optimizer.update(jax.grad(problem.loss)(theta, truth, batch), state, theta)
             theta = optax.apply_updates(theta, updates)
             error = jax.lax.cond(k >= num_steps - tail, lambda: problem.error(theta, truth), lambda: jnp.zeros(()))
@@ -61,10 +59,6 @@ def plain_adam(seed, beta1, T):
 
 def plain_network(seed, v, T):
     return plain("loss", network, exp6_mlp.NUM_STEPS, exp6_mlp.TAIL)(seed, v, T)
-
-
-def swept(point: Callable[..., dict], axes: Axes, name: str) -> Prepare:
-    return lambda: lambda: rj.sweep(point, axes)[name]
 
 
 def torch_adam(axes: Axes) -> Callable[[], Any]:

@@ -19,6 +19,7 @@ from resonance_cli.printing import duration, say, size, table
 from resonance_jax.engine import chunks
 from resonance_jax.engine.axes import check_devices
 from resonance_jax.jobs import job, sweepfile
+from resonance_jax.jobs.claims import table as claims_table
 from resonance_jax.jobs.stopping import Guard
 from resonance_jax.jobs.store import DIVERGED, MEANINGS, MISSING, Store, load
 
@@ -129,7 +130,8 @@ def _draw(swept: sweepfile.SweepFile, out: Path) -> None:
         say(f"{picture}: the figure")
     if swept.claims is not None:
         claims = out.with_suffix(".claims.md")
-        claims.write_text(sweepfile.table(sweepfile.within(swept.path, swept.claims, data)), encoding="utf-8")
+        found = sweepfile.within(swept.path, swept.claims, data)
+        claims.write_text(claims_table(found), encoding="utf-8")
         say(f"{claims}: the claims")
 
 

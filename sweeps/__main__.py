@@ -18,8 +18,8 @@ from rich.table import Table
 import sweeps
 from resonance_jax.checks import at_least_one
 from sweeps import _report
-from sweeps._claims import SCALES
-from sweeps._run import check, in_order, names, run_all
+from sweeps._run import in_order, load, names, run_all
+from sweeps._shared import SCALES
 
 
 def show(entry: _report.Entry, console: Console) -> None:
@@ -44,7 +44,7 @@ def main() -> int:
         if arguments.jobs is not None:
             at_least_one("--jobs", arguments.jobs, "it is how many figures run at once")
         for name in chosen:
-            check(name)
+            load(name)
     except ValueError as error:
         parser.error(str(error))
     jobs = arguments.jobs or (1 if jax.default_backend() == "cpu" else max(1, (os.cpu_count() or 1) // 2))

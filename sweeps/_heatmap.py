@@ -10,7 +10,8 @@ from jax.typing import ArrayLike
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps._claims import Claim, pick
+from resonance_jax.jobs.claims import Claim
+from sweeps._shared import pick
 
 ETA = 0.01  # table of experiment 1
 ETAS = (0.01, 0.005, 0.001)  # text of "Reducing the step-size"
@@ -94,7 +95,7 @@ def figure_over_step_sizes(data: xr.Dataset, title: str) -> Figure:
 
 
 def diverged(log10_distance: xr.DataArray) -> xr.DataArray:
-    """Whether the median run ends farther than 1 from theta*."""
+    """Whether the median run ends farther than 1 from theta*, about where it began: both are uniform in [-1, 1]."""
     return log10_distance.median("seed") > 0
 
 

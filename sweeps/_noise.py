@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps._claims import Claim
+from resonance_jax.jobs.claims import Claim
 
 NOTIONS = {"mean": "mean", "mean_square": "mean square", "almost_sure": "almost sure"}
 OTHER_SEEDS = 1000  # added to a seed, so that the estimate knows nothing of the runs it is held against
@@ -36,20 +36,20 @@ def rates(
 
     found = jax.vmap(growth)(keys)
     return {
-        "mean": rj.theory.mean_growth(shift, problem, **settings, **paths).rate,
-        "mean_square": rj.theory.mean_square_growth(shift, problem, **settings, **paths).rate,
-        "almost_sure": found[0],
+        "mean_rate": rj.theory.mean_growth(shift, problem, **settings, **paths).rate,
+        "mean_square_rate": rj.theory.mean_square_growth(shift, problem, **settings, **paths).rate,
+        "almost_sure_rate": found[0],
     } | ({"growth_rate": found[1]} if with_run else {})
 
 
 def reading(data: xr.Dataset) -> str:
     """Name of the variant that the data are of."""
-    return data.attrs.get("reading", "default")
+    return data.attrs.get("variant") or "default"
 
 
 def over_seeds(data: xr.Dataset) -> dict[str, xr.DataArray]:
     """The rates without their seeds: a mean of the estimates, and the one value of the others."""
-    return {name: data[name].mean("seed") for name in NOTIONS}
+    return {notion: data[f"{notion}_rate"].mean("seed") for notion in NOTIONS}
 
 
 def curves(data: xr.Dataset, panels: list[tuple[str, dict[str, float]]], columns: int, title: str, x: str) -> Figure:
@@ -73,7 +73,7 @@ def curve_claims(data: xr.Dataset) -> list[Claim]:
     """How far each prediction is from the growth of runs."""
     found, measured = over_seeds(data), data.growth_rate.mean("seed")
     error = standard_error(data.growth_rate)
-    both = (error**2 + standard_error(data.almost_sure) ** 2) ** 0.5
+    both = (error**2 + standard_error(data.almost_sure_rate) ** 2) ** 0.5
     off = {notion: np.abs(rate - measured) for notion, rate in found.items()}
     typical = {notion: float(distance.median()) for notion, distance in off.items()}
     sign = {notion: float(((rate > 0) == (measured > 0)).mean()) for notion, rate in found.items()}

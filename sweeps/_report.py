@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sweeps._claims import Claim, table
+from resonance_jax.jobs.claims import Claim, table
 
 READINGS = {  # variants that the report shows: those on which a verdict hangs
     "exp2_ar2:independent_start": "first two means drawn independently",
@@ -45,8 +45,8 @@ class Entry(NamedTuple):
 
     @property
     def title(self) -> str:
-        reading = f" Another reading: {READINGS.get(self.name, self.attrs['reading'])}." if ":" in self.name else ""
-        return self.text.strip().splitlines()[0] + reading
+        reading = f" Another reading: {READINGS.get(self.name, self.attrs['variant'])}." if ":" in self.name else ""
+        return self.text.splitlines()[0] + reading
 
     @property
     def ran(self) -> str:

@@ -1,5 +1,6 @@
 """What the response curves over T share: constants of the tables, grid, picture, peaks."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,17 +11,17 @@ from matplotlib.figure import Figure
 from scipy.signal import find_peaks
 
 import resonance_jax as rj
-from sweeps._claims import Claim, each, pick
+from sweeps._shared import Axes, pick
 
 ETA = 0.01  # table of experiment 3
 MU = 0.95  # table of experiment 3
-MOMENTA = np.linspace(0.85, 0.95, 5)  # "Reducing the momentum parameter"
 NUM_STEPS = 10_000  # table of experiment 3
 TAIL = 500  # captions of the response figures
 DIM = 5  # table of experiment 3
 DECADES = 6  # curves that span more get a second panel for their feet
 PERIOD = "period of the square wave $T$ (steps)"
 INTERVAL = "steps between two switches of the mean $T$"
+Curves = tuple[Callable[[str], Axes], Callable[[xr.Dataset], Figure]]  # axes of a scale, figure of a dataset
 LINEAR: dict[str, Any] = dict(noise_variance=0.1, weight_variance=0.25)  # table of experiment 3
 
 
@@ -37,7 +38,7 @@ def run(seed, shift: rj.shifts.Shift, mu, **problem) -> dict[str, jax.Array]:
     )
 
 
-def axes(scale: str, longest: int, *, paper_seeds: int = 10, **curves: np.ndarray) -> dict[str, np.ndarray]:
+def axes(scale: str, longest: int, curves: Axes, *, paper_seeds: int = 10) -> Axes:
     """T from 0 to the longest, the parameter of the curves, seeds."""
     size = pick(
         scale,
@@ -83,8 +84,21 @@ def figure(
     return picture
 
 
+def curves(title: str, *, longest: int, x: str, **values: np.ndarray) -> Curves:
+    """Axes and figure of distances over T, with a curve for each value of one parameter."""
+    (hue,) = values
+
+    def axes_of(scale: str) -> Axes:
+        return axes(scale, longest, values)
+
+    def figure_of(data: xr.Dataset) -> Figure:
+        return figure(data.log10_distance, data.diverged, hue, title, x=x)
+
+    return axes_of, figure_of
+
+
 def peaks(curve: xr.DataArray, prominence: float) -> list[tuple[float, float]]:
-    """(T, height) of the maxima of a curve that stand out by at least so much, from the shortest T on."""
+    """(T, height) of the maxima of a curve that stand out by at least `prominence`, from the shortest T on."""
     padded = np.pad(curve.values, 1, constant_values=curve.values.min())  # an end of the range may be a maximum too
     found, _ = find_peaks(padded, prominence=prominence)
     return [(float(curve["T"][i - 1]), float(curve[i - 1])) for i in found]
@@ -93,28 +107,3 @@ def peaks(curve: xr.DataArray, prominence: float) -> list[tuple[float, float]]:
 def highest(curve: xr.DataArray) -> xr.DataArray:
     """Largest value over T > 0."""
     return curve.where(curve["T"] > 0).max("T")
-
-
-def momentum_claims(log10_distance: xr.DataArray, where: str = "Reducing the momentum parameter") -> list[Claim]:
-    """The two statements about every figure of reduced momentum, for distances."""
-    curves = rj.log10_mean(log10_distance, "seed")
-    top = highest(curves)
-    smallest = float(curves.mu[0])
-    baseline = float(curves.sel(T=0).isel(mu=0))
-    return [
-        Claim(
-            "reducing the momentum significantly damps the response",
-            where,
-            f"log10 of the largest distance over T: {each(top.values, '.2f', 'mu', curves.mu)}",
-            "falls with mu, by at least a factor of 10 in all",
-            bool((top.diff("mu") > 0).all()) and float(top[-1] - top[0]) > 1,
-        ),
-        Claim(
-            "mu = 0.85 removes the resonant response completely",
-            where,
-            f"at mu = {smallest:.2f} the largest distance over T is {10 ** float(top[0]):.2g}, "
-            f"{10 ** (float(top[0]) - baseline):.1f} times the iid baseline",
-            "no divergence: below 1",
-            float(top[0]) < 0,
-        ),
-    ]

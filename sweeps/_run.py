@@ -1,7 +1,5 @@
 """Running sweep files: one after another, or several at once in processes of their own."""
 
-import functools
-import importlib
 import multiprocessing
 import os
 import pkgutil
@@ -16,8 +14,10 @@ import matplotlib.pyplot as plt
 import resonance_jax as rj
 import sweeps
 from resonance_jax.engine.cache import use_compilation_cache
+from resonance_jax.jobs import sweepfile
+from resonance_jax.jobs.claims import table
+from resonance_jax.jobs.sweepfile import SweepFile
 from sweeps import _report
-from sweeps._claims import table
 
 # Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
 jax.config.update("jax_num_cpu_devices", min(8, os.cpu_count() or 1))
@@ -29,49 +29,48 @@ def names() -> list[str]:
     return [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
 
-def in_order() -> list[str]:
-    """What `all` runs: experiments, then appendix; a variant beside its default reading."""
-    modules = {name: importlib.import_module(f"sweeps.{name}") for name in names()}
-    chosen = []
-    for name in sorted(names(), key=lambda name: (not name.startswith("exp"), str(modules[name].__doc__))):
-        variants = getattr(modules[name], "VARIANTS", {})
-        chosen += [name, *(f"{name}:{variant}" for variant in variants if f"{name}:{variant}" in _report.READINGS)]
-    return chosen
-
-
-def check(name: str) -> None:
-    """ValueError unless there is such a file and such a variant of it."""
+def load(name: str) -> SweepFile:
+    """A sweep file, or one of its variants; ValueError if there is none."""
     file, _, variant = name.partition(":")
     if file not in names():
         raise ValueError(f"unknown sweep {file!r}; choose all, or any of {', '.join(names())}")
-    variants = getattr(importlib.import_module(f"sweeps.{file}"), "VARIANTS", {})
-    if variant and variant not in variants:
-        known = ", ".join(f"{file}:{each}" for each in variants) or "none"
-        raise ValueError(f"{file} has no variant {variant!r}; its variants are: {known}")
+    return sweepfile.load(Path(sweeps.__path__[0]) / f"{file}.py", variant or None)
+
+
+def in_order() -> list[str]:
+    """What `all` runs: experiments, then appendix; a variant beside its default reading."""
+    files = {name: load(name) for name in names()}
+    chosen = []
+    for name in sorted(files, key=lambda name: (not name.startswith("exp"), files[name].text)):
+        readings = [f"{name}:{variant}" for variant in files[name].variants]
+        chosen += [name, *(reading for reading in readings if reading in _report.READINGS)]
+    return chosen
 
 
 def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
     """Run one sweep file, or one of its variants, and write what it makes."""
     begin = time.perf_counter()
     plt.switch_backend("Agg")
+    swept = load(name)
+    if swept.figure is None or swept.claims is None:
+        raise ValueError(f"{swept.path} lacks `figure` or `claims`; the report needs both")
     file, _, variant = name.partition(":")
-    module = importlib.import_module(f"sweeps.{file}")
-    point = functools.partial(module.point, **module.VARIANTS[variant]) if variant else module.point
-    with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
-        data = rj.sweep(point, module.axes(scale), progress=progress)
-    data.attrs |= {"scale": scale, "reading": variant or "default", "point": f"{module.__name__}.point"}
+    with jax.enable_x64(swept.dtype == "float64"):
+        axes = swept.axes(scale)
+        data = rj.sweep(swept.point, axes, progress=progress)
+    data.attrs |= {"scale": scale, "variant": variant, "point": f"sweeps.{file}.point"}
     stem = name.replace(":", "-")
     out.mkdir(parents=True, exist_ok=True)
     data.to_netcdf(out / f"{stem}.nc", engine="scipy")
-    picture = module.figure(data)
+    picture = swept.figure(data)
     if variant:
         picture.text(0.995, 0.005, f"reading: {variant}", ha="right", va="bottom", fontsize=8, style="italic")
     picture.savefig(out / f"{stem}.png", dpi=150)
     plt.close(picture)
-    claims = module.claims(data)
+    claims = swept.claims(data)
     (out / f"{stem}.claims.md").write_text(table(claims))
-    grid = " x ".join(f"{size} {dim}" for dim, size in data.sizes.items())
-    return _report.Entry(name, str(module.__doc__), grid, claims, data.attrs, time.perf_counter() - begin)
+    grid = " x ".join(f"{len(values)} {name}" for name, values in axes.items())
+    return _report.Entry(name, swept.text, grid, claims, data.attrs, time.perf_counter() - begin)
 
 
 def run_all(chosen: list[str], scale: str, out: Path, jobs: int, *, cache: bool) -> Iterator[_report.Entry]:

@@ -1,5 +1,7 @@
 """What the figures of the signals share: a long trajectory, a picture of its start and of its spectrum."""
 
+from collections.abc import Callable
+
 import jax
 import matplotlib.pyplot as plt
 import numpy as np
@@ -7,7 +9,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps._claims import SCALES, Claim, pick
+from resonance_jax.jobs.claims import Claim
+from sweeps._shared import SCALES, Axes, Claims, Point, Sweep, pick
 
 NUM_STEPS = 2**17  # "a long sample trajectory"
 SEGMENT = 2048  # steps of a segment of Welch's estimate: frequencies 1e-3 apart are told apart
@@ -21,10 +24,41 @@ def trajectory(seed, shift: rj.shifts.Shift, input_variance: float) -> dict[str,
     return {name: values[:, 0] for name, values in run.items()}
 
 
-def axes(scale: str, **values: tuple[float, ...]) -> dict[str, np.ndarray]:
-    """Three values of the parameter of the shift, one seed; every scale has the same."""
-    pick(scale, **{name: {} for name in SCALES})
-    return {name: np.array(each) for name, each in values.items()} | {"seed": np.array([0])}
+def sweep(
+    shift: Callable[..., rj.shifts.Shift],
+    title: str,
+    statements: Claims,
+    *,
+    input_variance: float,
+    compared: Point | None = None,
+    **values: tuple[float, ...],
+) -> Sweep:
+    """Trajectories of a shift at a few values of its parameter.
+
+    Args:
+        shift: of the parameter.
+        title: what the mean is.
+        statements: claims about the dataset, to which that about the noise floor is added.
+        input_variance: of the samples around the mean.
+        compared: (seed, parameter) -> further outputs.
+        values: name of the parameter and its values; every scale has the same.
+    """
+    ((parameter, chosen),) = values.items()
+
+    def point(seed, **named):
+        others = compared(seed, named[parameter]) if compared else {}
+        return trajectory(seed, shift(named[parameter]), input_variance) | others
+
+    def axes(scale: str) -> Axes:
+        pick(scale, **{name: {} for name in SCALES})
+        return {parameter: np.array(chosen), "seed": np.array([0])}
+
+    return Sweep(
+        point,
+        axes,
+        figure=lambda data: figure(data, parameter, f"{title}: trajectory and power spectral density"),
+        claims=lambda data: [*statements(data), noise_floor(data, input_variance)],
+    )
 
 
 def spectra(data: xr.Dataset, segment: int = SEGMENT) -> xr.Dataset:
@@ -35,9 +69,9 @@ def spectra(data: xr.Dataset, segment: int = SEGMENT) -> xr.Dataset:
     )
 
 
-def sharpness(data: xr.Dataset) -> float:
-    """Highest density of the mean, in units of its variance: how much its power gathers at one frequency."""
-    density = spectra(data)["mean"]
+def sharpness(mean: xr.DataArray) -> float:
+    """Highest density over the variance, the smallest of all settings: how much power gathers at one frequency."""
+    density = rj.spectrum.density(mean.isel(seed=0), f"{mean.name}_0", segment=SEGMENT)
     return float((density.max("frequency") / density.integrate("frequency")).min())
 
 
@@ -60,7 +94,7 @@ def figure(data: xr.Dataset, parameter: str, title: str) -> Figure:
         right.set_title(f"${parameter}$ = {value:g}", loc="left", fontsize=10)
         right.grid(alpha=0.3, lw=0.6)
     panels[-1][0].set_xlabel("step $k$")
-    panels[-1][1].set_xlabel("frequency (1 / steps)")
+    panels[-1][1].set_xlabel("frequency (1/step)")
     panels[0][0].legend(loc="upper right", fontsize=8)
     panels[0][1].legend(loc="upper right", fontsize=8)
     for left, right in panels:

@@ -1,5 +1,7 @@
 """What both figures of experiment 4 share: a mean drawn anew every T steps, and the readings of the paper."""
 
+import functools
+
 import jax
 
 import resonance_jax as rj
@@ -10,6 +12,7 @@ VARIANTS = {
     "one_sample": dict(samples=1, input_variance=0.1, loss_factor=1.0),  # the text's variance, half squared error
     "table": dict(samples=1),  # the table's variance, one sample, squared error
 }
+curves = functools.partial(_response.curves, longest=LONGEST, x=_response.INTERVAL)
 WHERE = "Ablating Periodicity Further"
 
 

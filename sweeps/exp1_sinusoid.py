@@ -4,8 +4,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from resonance_jax.jobs.claims import Claim
 from sweeps import _heatmap
-from sweeps._claims import Claim
 
 axes = _heatmap.axes
 

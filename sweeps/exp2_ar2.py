@@ -4,8 +4,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _heatmap
-from sweeps._claims import Claim
 
 VARIANTS = {"independent_start": dict(joint_start=False)}  # the table: first two means drawn independently
 

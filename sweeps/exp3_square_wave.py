@@ -1,12 +1,14 @@
 """Experiment 3, ablating the expected gradient: a square wave in 5 inputs, 1 to 5 samples a step; distance over T."""
 
+import functools
+
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _response
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 LONGEST = 120  # table of experiment 3
 MOST_SAMPLES = 5  # text of experiment 3
@@ -25,14 +27,8 @@ def point(seed, samples, T, mu=_response.MU, norm=0.5, reduction="mean", loss_fa
     return _response.run(seed, shift, mu, dim=_response.DIM, input_variance=0.25, **gradient)
 
 
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return _response.axes(scale, LONGEST, samples=np.arange(1, MOST_SAMPLES + 1))
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(
-        data.log10_distance, data.diverged, "samples", "SGDm under a square wave, $d$ = 5", x=_response.PERIOD
-    )
+curves = functools.partial(_response.curves, longest=LONGEST, x=_response.PERIOD)
+axes, figure = curves("SGDm under a square wave, $d$ = 5", samples=np.arange(1, MOST_SAMPLES + 1))
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _response, _switching
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 VARIANTS = _switching.VARIANTS
 MOST = 9  # table of experiment 4
@@ -17,18 +17,7 @@ def point(seed, dim, T, mu=_response.MU, samples=5, input_variance=0.25, loss_fa
     return _switching.run(seed, T, VARIANCE, dim, mu, samples, input_variance, loss_factor, max_dim=MOST)
 
 
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return _response.axes(scale, _switching.LONGEST, dim=np.arange(1, MOST + 1))
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(
-        data.log10_distance,
-        data.diverged,
-        "dim",
-        f"SGDm under a switching mean, $v$ = {VARIANCE}",
-        x=_response.INTERVAL,
-    )
+axes, figure = _switching.curves(f"SGDm under a switching mean, $v$ = {VARIANCE}", dim=np.arange(1, MOST + 1))
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

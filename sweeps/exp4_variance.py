@@ -2,11 +2,11 @@
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _response, _switching
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 VARIANTS = _switching.VARIANTS
 WHERE = _switching.WHERE
@@ -16,14 +16,7 @@ def point(seed, v, T, mu=_response.MU, samples=5, input_variance=0.25, loss_fact
     return _switching.run(seed, T, v, _response.DIM, mu, samples, input_variance, loss_factor)
 
 
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return _response.axes(scale, _switching.LONGEST, v=np.linspace(0, 0.4, 5))
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return _response.figure(
-        data.log10_distance, data.diverged, "v", "SGDm under a switching mean, $d$ = 5", x=_response.INTERVAL
-    )
+axes, figure = _switching.curves("SGDm under a switching mean, $d$ = 5", v=np.linspace(0, 0.4, 5))
 
 
 def claims(data: xr.Dataset) -> list[Claim]:

@@ -9,8 +9,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _response
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 TAIL = 2000  # caption of the figure
 LONGEST = 100  # table of experiment 5
@@ -30,7 +31,7 @@ def point(seed, beta1, T, samples=1, input_variance=0.1, v=1.0):
 
 
 def axes(scale: str) -> dict[str, np.ndarray]:
-    return _response.axes(scale, LONGEST, beta1=np.linspace(0.9, 0.99, 10))
+    return _response.axes(scale, LONGEST, {"beta1": np.linspace(0.9, 0.99, 10)})
 
 
 def figure(data: xr.Dataset) -> Figure:

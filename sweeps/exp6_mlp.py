@@ -7,8 +7,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _response
-from sweeps._claims import Claim, each
+from sweeps._shared import Axes, each
 
 NUM_STEPS = 20_000  # table of experiment 6
 TAIL = 2000  # caption of the figure
@@ -34,34 +35,33 @@ def point(seed, v, T, mu=_response.MU, noisy_test=False, noise_variance=0.1):
     )
 
 
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return response_axes(scale, v=np.linspace(0, 0.4, 5))
+def curves(title: str, **values: np.ndarray) -> _response.Curves:
+    """Axes and figure of losses over T, with a curve for each value of one parameter."""
+    (hue,) = values
+
+    def axes(scale: str) -> Axes:
+        grid = _response.axes(scale, LONGEST, values, paper_seeds=SEEDS)
+        if scale == "quick":  # every 20,000 steps cost: fewer runs
+            grid |= {"T": np.array([0, 1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100.0]), "seed": np.arange(8)}
+            grid[hue] = grid[hue][[0, len(grid[hue]) // 2, -1]]
+        return grid
+
+    def figure(data: xr.Dataset) -> Figure:
+        label = f"mean test loss, last {TAIL} steps"
+        return _response.figure(
+            data.loss, data.diverged_at >= 0, hue, title, x=_response.INTERVAL, log10=False, label=label
+        )
+
+    return axes, figure
 
 
-def response_axes(scale: str, **curves: np.ndarray) -> dict[str, np.ndarray]:
-    """The grid of both figures of the network; every 20,000 steps cost, so `quick` takes fewer runs."""
-    grid = _response.axes(scale, LONGEST, paper_seeds=SEEDS, **curves)
-    if scale == "quick":
-        grid |= {"T": np.array([0, 1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100.0]), "seed": np.arange(8)}
-        grid |= {name: values[[0, len(values) // 2, -1]] for name, values in grid.items() if name in curves}
-    return grid
+axes, figure = curves("SGDm on a ReLU network under a switching mean", v=np.linspace(0, 0.4, 5))
 
 
 def mean_loss(data: xr.Dataset) -> xr.DataArray:
     """Mean over the runs that did not diverge, infinite where more than a few did: such a cell has no mean loss."""
     diverged = data.diverged_at >= 0
     return data.loss.where(~diverged).mean("seed").where(diverged.mean("seed") <= FEW, np.inf)
-
-
-def curves_figure(data: xr.Dataset, hue: str, title: str) -> Figure:
-    label = f"mean test loss, last {TAIL} steps"
-    return _response.figure(
-        data.loss, data.diverged_at >= 0, hue, title, x=_response.INTERVAL, log10=False, label=label
-    )
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return curves_figure(data, "v", "SGDm on a ReLU network under a switching mean")
 
 
 def band(curves: xr.DataArray) -> xr.DataArray:

@@ -9,8 +9,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _heatmap, _noise
-from sweeps._claims import Claim, each, pick
+from sweeps._shared import each, pick
 
 SAMPLES = np.array([1, 5, 20])
 VARIANTS = {"ar2": dict(shift=_heatmap.PROCESSES["ar2"])}  # experiment 2; the default is experiment 1
@@ -95,5 +96,5 @@ def claims(data: xr.Dataset) -> list[Claim]:
             "none outside, but for 0.5% at the edge, where the estimate has its error",
             bool(outside.max() <= 0.005),
         ),
-        _noise.enclosing_claim(found, _noise.standard_error(data.almost_sure)),
+        _noise.enclosing_claim(found, _noise.standard_error(data.almost_sure_rate)),
     ]

@@ -9,8 +9,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _noise, _response
-from sweeps._claims import Claim, pick
+from sweeps._shared import pick
 
 MOST_SAMPLES, MOST_DIM = 5, 9  # of experiments 3 and 4b
 LONGEST = 60  # experiment 3 goes to 120, experiment 4 to 50

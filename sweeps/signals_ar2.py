@@ -2,30 +2,18 @@
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _signals
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 INPUT_VARIANCE = 1.0  # table of experiment 2
 FINE = 2**14  # steps of a segment that resolves the width of the peak
 CAPTION = "caption of the figure of the AR(2) signal"
 
 
-def point(seed, f):
-    return _signals.trajectory(seed, rj.shifts.ar2(f), INPUT_VARIANCE)
-
-
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return _signals.axes(scale, f=(0.01, 0.03, 0.05))
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return _signals.figure(data, "f", "AR(2) mean: trajectory and power spectral density")
-
-
-def claims(data: xr.Dataset) -> list[Claim]:
+def statements(data: xr.Dataset) -> list[Claim]:
     density = _signals.spectra(data)["mean"]
     at = density.idxmax("frequency")
     fine = _signals.spectra(data, FINE)["mean"]
@@ -54,5 +42,9 @@ def claims(data: xr.Dataset) -> list[Claim]:
             "0.1 within 10%: the trajectory holds some hundred independent oscillations",
             bool((np.abs(variance / 0.1 - 1) < 0.1).all()),
         ),
-        _signals.noise_floor(data, INPUT_VARIANCE),
     ]
+
+
+point, axes, figure, claims = _signals.sweep(
+    rj.shifts.ar2, "AR(2) mean", statements, input_variance=INPUT_VARIANCE, f=(0.01, 0.03, 0.05)
+)

@@ -2,28 +2,16 @@
 
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _signals
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 INPUT_VARIANCE = 1.0  # table of experiment 1
 
 
-def point(seed, f):
-    return _signals.trajectory(seed, rj.shifts.sinusoid(f), INPUT_VARIANCE)
-
-
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return _signals.axes(scale, f=(0.01, 0.03, 0.05))
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return _signals.figure(data, "f", "Sinusoidal mean: trajectory and power spectral density")
-
-
-def claims(data: xr.Dataset) -> list[Claim]:
+def statements(data: xr.Dataset) -> list[Claim]:
     density = _signals.spectra(data)["mean"]
     share = [_signals.near(density.sel(f=f), f) for f in data.f.values]
     return [
@@ -35,5 +23,9 @@ def claims(data: xr.Dataset) -> list[Claim]:
             "within 0.001 of f, at least 95% of the power",
             bool((np.abs(density.idxmax("frequency") - data.f) < 0.001).all()) and min(share) > 0.95,
         ),
-        _signals.noise_floor(data, INPUT_VARIANCE),
     ]
+
+
+point, axes, figure, claims = _signals.sweep(
+    rj.shifts.sinusoid, "Sinusoidal mean", statements, input_variance=INPUT_VARIANCE, f=(0.01, 0.03, 0.05)
+)

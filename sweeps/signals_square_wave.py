@@ -1,29 +1,19 @@
 """Appendix, the signal of experiment 3: trajectories and spectra for a square wave."""
 
+import functools
+
 import numpy as np
 import xarray as xr
-from matplotlib.figure import Figure
 
 import resonance_jax as rj
+from resonance_jax.jobs.claims import Claim
 from sweeps import _signals
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 INPUT_VARIANCE = 0.25  # table of experiment 3
 
 
-def point(seed, T):
-    return _signals.trajectory(seed, rj.shifts.square_wave(T, dim=1), INPUT_VARIANCE)
-
-
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return _signals.axes(scale, T=(50.0, 100.0, 150.0))
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return _signals.figure(data, "T", "Square wave: trajectory and power spectral density")
-
-
-def claims(data: xr.Dataset) -> list[Claim]:
+def statements(data: xr.Dataset) -> list[Claim]:
     density = _signals.spectra(data)["mean"]
     odd = [[_signals.near(density.sel(T=T), n / T, 0.002) for T in data["T"].values] for n in (1, 3, 5)]
     exact = [8 / (np.pi * n) ** 2 for n in (1, 3, 5)]
@@ -38,5 +28,13 @@ def claims(data: xr.Dataset) -> list[Claim]:
             f"8 / (pi n)^2 = {', '.join(f'{share:.1%}' for share in exact)} near the odd multiples n/T, within 1%",
             bool(np.allclose(np.array(odd), np.array(exact)[:, None], atol=0.01)),
         ),
-        _signals.noise_floor(data, INPUT_VARIANCE),
     ]
+
+
+point, axes, figure, claims = _signals.sweep(
+    functools.partial(rj.shifts.square_wave, dim=1),
+    "Square wave",
+    statements,
+    input_variance=INPUT_VARIANCE,
+    T=(50.0, 100.0, 150.0),
+)

@@ -1,42 +1,36 @@
 """Appendix, the signal of experiments 4 to 6: trajectories and spectra for a switching mean."""
 
-import numpy as np
+import functools
+
 import xarray as xr
-from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from sweeps import _signals, signals_ar2, signals_sinusoid, signals_square_wave
-from sweeps._claims import Claim, each
+from resonance_jax.jobs.claims import Claim
+from sweeps import _signals
+from sweeps._shared import each
 
 INPUT_VARIANCE = 0.25  # table of experiment 4
 VARIANCE = 0.25  # table of experiment 4: v
+OTHERS = {  # the other three processes, of the same T
+    "sinusoid": lambda T: rj.shifts.sinusoid(1 / T),
+    "ar2": lambda T: rj.shifts.ar2(1 / T),
+    "square_wave": lambda T: rj.shifts.square_wave(T, dim=1),
+}
 CAPTION = "caption of the figure of the switching signal"
 
 
-def point(seed, T):
-    return _signals.trajectory(seed, rj.shifts.switching(T, dim=1, variance=VARIANCE), INPUT_VARIANCE)
+def means_of_others(seed, T):
+    return {name: _signals.trajectory(seed, shift(T), INPUT_VARIANCE)["mean"] for name, shift in OTHERS.items()}
 
 
-def axes(scale: str) -> dict[str, np.ndarray]:
-    return _signals.axes(scale, T=(10.0, 30.0, 50.0))
-
-
-def figure(data: xr.Dataset) -> Figure:
-    return _signals.figure(data, "T", "Switching mean: trajectory and power spectral density")
-
-
-def claims(data: xr.Dataset) -> list[Claim]:
+def statements(data: xr.Dataset) -> list[Claim]:
     density = _signals.spectra(data)["mean"]
     trough = [
         float(density.sel(T=T).sel(frequency=[n / T for n in (1, 2, 3)], method="nearest").max())
         / float(density.sel(T=T).sel(frequency=[n / T for n in (1.5, 2.5)], method="nearest").min())
         for T in data["T"].values
     ]
-    others = {
-        module.__name__.rpartition("_")[2]: _signals.sharpness(rj.sweep(module.point, module.axes("tiny")))
-        for module in (signals_sinusoid, signals_ar2, signals_square_wave)
-    }
-    own = _signals.sharpness(data)
+    own, *others = (_signals.sharpness(data[name]) for name in ("mean", *OTHERS))
     return [
         Claim(
             "troughs where the square wave has peaks",
@@ -48,10 +42,19 @@ def claims(data: xr.Dataset) -> list[Claim]:
         Claim(
             "the mildest of all processes, with the lowest and least defined peaks",
             CAPTION,
-            f"highest density over variance (smallest of the three settings): {own:.0f} steps; "
-            + ", ".join(f"{name} {value:.0f}" for name, value in others.items()),
+            f"highest density over variance (smallest of the three settings): {own:.0f} steps; of the same T, "
+            + ", ".join(f"{name} {value:.0f}" for name, value in zip(OTHERS, others, strict=True)),
             "the smallest of the four",
-            own < min(others.values()),
+            own < min(others),
         ),
-        _signals.noise_floor(data, INPUT_VARIANCE),
     ]
+
+
+point, axes, figure, claims = _signals.sweep(
+    functools.partial(rj.shifts.switching, dim=1, variance=VARIANCE),
+    "Switching mean",
+    statements,
+    input_variance=INPUT_VARIANCE,
+    compared=means_of_others,
+    T=(10.0, 30.0, 50.0),
+)

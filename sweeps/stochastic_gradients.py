@@ -4,8 +4,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
+from resonance_jax.jobs.claims import Claim
 from sweeps import _heatmap
-from sweeps._claims import Claim, each
+from sweeps._shared import each
 
 point = _heatmap.both_processes
 WHERE = "Experiments 1 and 2 with Stochastic Gradients"

@@ -76,8 +76,8 @@ def test_run_writes_store_figure_and_claims(sweep_file, tmp_path):
     assert data.attrs["scale"] == "quick"
     assert matplotlib.image.imread(tmp_path / "cheap.png").shape[0] > 100
     rows = (tmp_path / "cheap.claims.md").read_text().splitlines()
-    assert rows[0] == "| statement | holds |"
-    assert rows[2] == r"| z is largest at the end \| of x | True |"
+    assert rows[0] == "| statement | verdict |"
+    assert rows[2] == r"| z is largest at the end \| of x | holds |"
     assert "0 chunks computed, 6 were there" in resonance("run", sweep_file, "--out", out, "--resume").stderr
 
 

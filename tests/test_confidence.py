@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from resonance_jax.confidence import mean_and_band
+from resonance_jax.plotting import mean_and_band
 
 
 def test_student_interval_is_that_of_scipy():

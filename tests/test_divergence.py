@@ -39,7 +39,7 @@ def test_runs_are_those_of_a_loop():
     common = dict(shift=rj.shifts.sinusoid(1 / 22), problem=problem, num_steps=2500, tail=100)
     run = jax.jit(lambda mu, above: both(key, mu=mu, diverged_above=above, **common))
     drawn = reference.draws(key, common["shift"], problem, common["num_steps"])
-    theta_star = np.linalg.norm(problem.weights(jax.random.split(key, 4)[0])[0])
+    theta_star = np.linalg.norm(problem.least_squares.weights(jax.random.split(key, 4)[0])[0])
     seen = []
     for mu, above in ((0.99, 1e3), (0.99, 1e9), (0.99, 1e14), (0.9, 1e3)):
         found = distances(*drawn, mu=mu, eta=0.01)
@@ -111,7 +111,7 @@ def test_a_start_at_the_optimum_is_no_reference():
     problem = rj.problems.linear_regression(**noisy)
 
     def init(key, shift, shift_state):
-        theta_star, _ = problem.weights(key)
+        theta_star, _ = problem.least_squares.weights(key)
         return theta_star, theta_star
 
     common = dict(shift=rj.shifts.sinusoid(0.03), num_steps=400, tail=50)

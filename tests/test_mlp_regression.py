@@ -9,6 +9,7 @@ from flax import linen as nn
 
 import resonance_jax as rj
 from resonance_jax.problems.mlp_regression import cosine_of_distance
+from resonance_jax.shifts import Inputs
 
 KEY = jax.random.key(8)
 
@@ -39,7 +40,7 @@ def test_loss_is_that_of_a_numpy_network(x64):
     @jax.jit
     def started_and_measured(key):
         parameters, test = problem.init(key, switching(), ())
-        batch = problem.batch(problem.noise(key), jnp.array([0.3, -0.2]))
+        batch = problem.batch(problem.draw(key, 0), Inputs(jnp.array([0.3, -0.2]), jnp.array(0.0)))
         return parameters, test, batch, problem.loss(parameters, test, batch), problem.error(parameters, test)
 
     parameters, test, batch, loss, error = started_and_measured(KEY)

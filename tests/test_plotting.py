@@ -4,7 +4,8 @@ import pytest
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax.plotting import REDNESS, contours, growth_curves, heatmap, zero_lines
+from resonance_jax.plotting import contours, growth_curves, heatmap, zero_lines
+from resonance_jax.plotting.heatmap import REDNESS
 
 F, MU = np.linspace(0, 0.05, 20), np.linspace(0.95, 0.999, 15)
 VALLEY = xr.DataArray(
@@ -176,7 +177,7 @@ def test_overview_of_any_number_of_axes():
     drawn = three.axes[1].collections[0].get_array()
     np.testing.assert_allclose(drawn, loss.isel(eta=1).mean("seed").transpose("mu", "T"))
     two = rj.plotting.overview(loss.isel(eta=0))
-    assert two.axes[0].get_xlabel() == rj.plotting.LABELS["T"]
+    assert two.axes[0].get_xlabel() == "period of the shift $T$ (steps)"
     one = rj.plotting.overview(loss.isel(eta=[0], mu=0))
     np.testing.assert_allclose(one.axes[0].lines[0].get_ydata(), loss.isel(eta=0, mu=0).mean("seed"))
     assert "eta = 0.1" in one.get_suptitle()
@@ -215,3 +216,11 @@ def test_overview_takes_one_output():
     data = xr.Dataset({"loss": ("T", [1.0, 2.0])}, {"T": [1.0, 2.0]})
     with pytest.raises(ValueError, match=r"data must be one output of a sweep, got Dataset; pass e.g. dataset.loss"):
         rj.plotting.overview(data)
+
+
+def test_own_names_and_units_are_drawn():
+    data = VALLEY.assign_attrs(long_name="log10 of the altitude", units="m")
+    data["f"] = data.f.assign_attrs(units="Hz")
+    ax = heatmap(data)
+    assert ax.get_xlabel() == "frequency of the shift $f$ (Hz)"
+    assert ax.figure.axes[-1].get_ylabel() == "log10 of the altitude (m)"

@@ -17,10 +17,12 @@ import xarray as xr
 import resonance_jax as rj
 import sweeps
 from resonance_jax.engine.axes import working_dtype
-from sweeps import _heatmap, _report, _response, exp5_adam, exp6_mlp
+from resonance_jax.jobs import sweepfile
+from resonance_jax.jobs.claims import Claim, table
+from sweeps import _heatmap, _report, _response, _run, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
-from sweeps._claims import SCALES, Claim, table
 from sweeps._run import in_order
+from sweeps._shared import SCALES
 
 NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
@@ -37,6 +39,7 @@ def test_tiny(name, monkeypatch):
         data = rj.sweep(module.point, module.axes("tiny"))
     assert all(np.isfinite(data[variable]).all() for variable in data)
     assert isinstance(module.figure(data), matplotlib.figure.Figure)
+    monkeypatch.setattr(rj, "sweep", lambda *_, **__: pytest.fail("claims read the dataset and run nothing"))
     claims = module.claims(data)
     assert claims
     assert all(isinstance(claim, Claim) and claim.measured and claim.where for claim in claims)
@@ -58,6 +61,13 @@ def test_variants_are_readings_of_the_point(name):
     scalars = {axis: jax.ShapeDtypeStruct((), working_dtype(v).dtype) for axis, v in module.axes("tiny").items()}
     outputs = jax.eval_shape(point, **scalars)
     assert set(outputs) == set(jax.eval_shape(module.point, **scalars))
+
+
+def test_a_sweep_of_the_report_has_figure_and_claims(monkeypatch, tmp_path):
+    bare = _run.load("signals_sinusoid")._replace(claims=None)
+    monkeypatch.setattr(_run, "load", lambda name: bare)
+    with pytest.raises(ValueError, match=r"signals_sinusoid.py lacks `figure` or `claims`; the report needs both"):
+        _run.run("signals_sinusoid", "tiny", tmp_path, False)
 
 
 def test_report_names_known_variants():
@@ -174,7 +184,7 @@ def test_table_of_claims():
     ("arguments", "message"),
     [
         (["exp0"], "unknown sweep 'exp0'; choose all, or any of exp1_sinusoid"),
-        (["exp3_square_wave:max"], "has no variant 'max'; its variants are: exp3_square_wave:sum"),
+        (["exp3_square_wave:max"], "exp3_square_wave.py has no variant 'max'; it has sum, unit_norm"),
         (["exp1_sinusoid", "--jobs", "-1"], "--jobs must be a whole number of at least 1, got -1; it is how many"),
         (["exp1_sinusoid", "--scale", "huge"], "invalid choice: 'huge'"),
     ],
@@ -210,3 +220,22 @@ def test_peaks_of_a_curve():
     )
     assert [round(at / 10) * 10 for at, _ in _response.peaks(curve, 0.15)] == [20, 60]
     assert _response.peaks(curve * 0.1, 0.15) == []
+
+
+def test_the_template_runs_outside_the_repository(tmp_path):
+    """Copied away, it needs nothing but the installed package; at a tiny size, with short runs."""
+    template = Path(__file__).parents[1] / "examples" / "heatmap_sweep.py"
+    copied = tmp_path / "mine.py"
+    copied.write_text(template.read_text().replace("num_steps=10_000", "num_steps=1_000"))
+    assert not {"sweeps", "benchmarks", "tests"} & {word.split(".")[0] for word in copied.read_text().split()}
+    swept = sweepfile.load(copied)
+    data = rj.sweep(swept.point, swept.axes("tiny"))
+    assert dict(data.sizes) == {"f": 6, "seed": 2, "mu": 5}
+    assert isinstance(swept.figure(data), matplotlib.figure.Figure)
+    (claim,) = swept.claims(data)
+    assert claim.measured.startswith("the signs of both growth rates agree on")
+    assert f"| {claim.verdict} |" in table([claim])
+    weak = sweepfile.load(copied, "weak")
+    assert weak.variants == ("weak",)
+    assert weak.text.startswith("A heatmap of your own")
+    assert weak.point.keywords == {"amplitude": 0.25}

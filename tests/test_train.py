@@ -78,7 +78,7 @@ def test_diverged_at_is_the_step_of_the_loop():
     problem = rj.problems.linear_regression(dim=1, samples=1, input_variance=0.0)
     settings = dict(shift=rj.shifts.sinusoid(0.0), problem=problem, optimizer=optax.sgd(50.0), num_steps=100, tail=1)
     run = jax.jit(lambda key: rj.train(key, **settings))(jax.random.key(0))
-    theta_star, theta_0 = problem.weights(jax.random.split(jax.random.key(0), 4)[0])
+    theta_star, theta_0 = problem.least_squares.weights(jax.random.split(jax.random.key(0), 4)[0])
     e, k = np.float32(theta_0[1] - theta_star[1]), 0
     with np.errstate(over="ignore"):
         while np.isfinite(e * e):  # the loss overflows before the weight does

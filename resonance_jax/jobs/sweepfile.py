@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -29,6 +29,8 @@ class SweepFile(NamedTuple):
     figure: Callable[..., Any] | None
     claims: Callable[..., Any] | None
     dtype: str  # float32 or float64
+    variants: tuple[str, ...]  # names of its other readings
+    text: str  # its docstring
 
 
 def load(path: Path, variant: str | None = None) -> SweepFile:
@@ -48,9 +50,8 @@ def load(path: Path, variant: str | None = None) -> SweepFile:
     for name in ("point", "axes"):
         if not hasattr(module, name):
             raise ValueError(f"{path} does not define `{name}`; a sweep file needs `point`, a function, and `axes`")
-    point, axes = module.point, module.axes
+    point, axes, variants = module.point, module.axes, getattr(module, "VARIANTS", {})
     if variant is not None:
-        variants = getattr(module, "VARIANTS", {})
         if variant not in variants:
             raise ValueError(f"{path} has no variant {variant!r}; it has {', '.join(variants) or 'none'}")
         point = functools.partial(point, **variants[variant])
@@ -69,11 +70,13 @@ def load(path: Path, variant: str | None = None) -> SweepFile:
         getattr(module, "figure", None),
         getattr(module, "claims", None),
         getattr(module, "DTYPE", "float32"),
+        tuple(variants),
+        (module.__doc__ or "").strip(),
     )
 
 
 def within(path: Path, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call what a sweep file defines; what fails in it is a ValueError that names the line, as what it was asked."""
+    """Call what a sweep file defines; an error in the file becomes a ValueError that names its line."""
     try:
         return function(*arguments, **named)
     except (OSError, MemoryError):
@@ -89,7 +92,8 @@ def _import(path: Path) -> ModuleType:
     root, name = path.resolve().parent, path.stem
     while (root / "__init__.py").is_file():
         root, name = root.parent, f"{root.name}.{name}"
-    sys.path.insert(0, str(root))
+    if str(root) not in sys.path:
+        sys.path.insert(0, str(root))
     try:
         if "." in name:
             return importlib.import_module(name)
@@ -101,7 +105,7 @@ def _import(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
         return module
     except SyntaxError as error:
-        raise ValueError(f"{error.filename}, line {error.lineno}: syntax error: {error.msg}; mend the file") from None
+        raise ValueError(f"{error.filename}, line {error.lineno}: syntax error: {error.msg}; fix the file") from None
     except ValueError:
         raise
     except Exception as error:
@@ -119,24 +123,6 @@ def _lines(path: Path, error: Exception) -> list[int]:
     """Lines of the file that the error passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     return [frame.lineno or 0 for frame in frames if Path(frame.filename).resolve() == path.resolve()]
-
-
-def table(claims: Iterable[Any]) -> str:
-    """Claims, which are named tuples, as a Markdown table.
-
-    >>> from collections import namedtuple
-    >>> Claim = namedtuple("Claim", "statement measured holds")
-    >>> print(table([Claim("2 + 2 = 4", "4", True)]), end="")
-    | statement | measured | holds |
-    | --- | --- | --- |
-    | 2 + 2 = 4 | 4 | True |
-    """
-    rows = list(claims)
-    if not rows:
-        return ""
-    head = rows[0]._fields
-    lines = [head, ["---"] * len(head), *rows]
-    return "".join("| " + " | ".join(str(cell).replace("|", r"\|") for cell in line) + " |\n" for line in lines)
 
 
 # Axes from a command line

@@ -6,7 +6,7 @@ are tracked, in the eigenbasis of their covariance.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
@@ -40,7 +40,7 @@ class Followed(NamedTuple):
         """Of the inputs of the slopes in a step."""
         return tuple(each + inputs.variance for each in self.variances)
 
-    def constant(self, inputs: Inputs) -> tuple[Array | float, ...]:
+    def constant(self, inputs: Inputs) -> tuple[Any, ...]:
         """Mean of (x, 1) in a step, entry by entry; without a bias, that of x."""
         return (*entrywise.vector(inputs.mean), 1.0) if self.bias else entrywise.vector(inputs.mean)
 

@@ -1,0 +1,41 @@
+"""Statements about a sweep, each beside what was measured."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+VERDICTS = {True: "holds", False: "does not hold", None: "ambiguous"}
+
+
+class Claim(NamedTuple):
+    """One statement about a sweep, as the `claims(dataset)` of a sweep file returns them."""
+
+    statement: str
+    where: str  # it is made, e.g. a section of a paper
+    measured: str
+    expected: str  # what counts as agreement
+    holds: bool | None  # None: the statement is ambiguous, see `measured`
+
+    @property
+    def verdict(self) -> str:
+        return VERDICTS[self.holds]
+
+
+def table(claims: Iterable[Any]) -> str:
+    """Claims as a Markdown table with the verdict in words. Any named tuple will do; its field `holds` is the verdict.
+
+    >>> print(table([Claim("2 + 2 = 4", "arithmetic", "4", "exactly 4", True)]), end="")
+    | statement | where | measured | expected | verdict |
+    | --- | --- | --- | --- | --- |
+    | 2 + 2 = 4 | arithmetic | 4 | exactly 4 | holds |
+    """
+    rows = [{name: _cell(name, value) for name, value in claim._asdict().items()} for claim in claims]
+    if not rows:
+        return ""
+    head = ["verdict" if name == "holds" else name for name in rows[0]]
+    lines = [head, ["---"] * len(head), *(row.values() for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _cell(name: str, value: Any) -> str:
+    text = VERDICTS.get(value, value) if name == "holds" else value
+    return str(text).replace("|", r"\|")

@@ -1,0 +1,92 @@
+"""Names of axes and outputs in words: long name, units and symbol, for datasets and plots alike."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+ERROR = "_standard_error"  # how `rj.sweep` names the second field of an `Estimate`
+
+
+class Label(NamedTuple):
+    """What a name stands for."""
+
+    long_name: str
+    units: str = "1"  # of a pure number
+    symbol: str = ""  # in LaTeX
+
+
+LABELS = {
+    # axes
+    "mu": Label("momentum", symbol=r"\mu"),
+    "eta": Label("step size", symbol=r"\eta"),
+    "beta1": Label("decay of the first moment", symbol=r"\beta_1"),
+    "f": Label("frequency of the shift", "1/step", "f"),
+    "T": Label("period of the shift", "steps", "T"),
+    "v": Label("variance of the mean", symbol="v"),
+    "dim": Label("inputs", symbol="d"),
+    "samples": Label("samples per step"),
+    "seed": Label("seed"),
+    "frequency": Label("frequency", "1/step"),
+    # outputs of runs
+    "distance": Label("distance, mean of the last steps", symbol=r"\Vert\theta_k-\theta^*\Vert"),
+    "log10_distance": Label("log10 of the distance, mean of the last steps"),
+    "loss": Label("test loss, mean of the last steps"),
+    "diverged": Label("whether the run diverged"),
+    "diverged_at": Label("step at which the run diverged, -1 if it did not", "steps"),
+    "status": Label("status of the cell"),
+    # growth rates
+    "growth_rate": Label("growth rate", "1/step", r"\log\rho"),
+    "predicted_rate": Label("growth rate predicted by theory", "1/step"),
+    "discrete_rate": Label("growth rate in discrete time", "1/step"),
+    "mean_rate": Label("growth rate of the mean", "1/step"),
+    "mean_square_rate": Label("growth rate of the mean square", "1/step"),
+    "almost_sure_rate": Label("growth rate of almost every run", "1/step"),
+    "rate": Label("growth rate", "1/step"),
+    "log_rho": Label("log of the spectral radius over a period", symbol=r"\log\rho"),
+}
+
+
+def find(name: str) -> Label | None:
+    """The label of a name, or of the standard error of a name; None if it is unknown."""
+    if name.endswith(ERROR):
+        of = LABELS.get(name.removesuffix(ERROR))
+        return of and Label(f"standard error of the {of.long_name}", of.units)
+    return LABELS.get(name)
+
+
+def attrs(name: str) -> dict[str, str]:
+    """Attributes of a variable or coordinate of this name, as xarray and NetCDF know them.
+
+    >>> attrs("f")
+    {'long_name': 'frequency of the shift', 'units': '1/step'}
+    >>> attrs("my_output")
+    {}
+    """
+    label = find(name)
+    return {"long_name": label.long_name, "units": label.units} if label else {}
+
+
+def axis(name: str, own: Mapping[str, Any] | None = None) -> str:
+    """Text beside the axis of a plot.
+
+    Args:
+        name: of the variable or coordinate. Plots show the log10 of a value on an axis of powers of ten, so the text
+            for `log10_distance` is that for `distance`.
+        own: attributes of the data; their `long_name` and `units` come before those of the table.
+
+    >>> axis("f"), axis("loss"), axis("my_output")
+    ('frequency of the shift $f$ (1/step)', 'test loss, mean of the last steps', 'my_output')
+    >>> axis("log10_distance") == axis("distance")
+    True
+    >>> axis("f", {"long_name": "frequency of the pump", "units": "Hz"})
+    'frequency of the pump (Hz)'
+    """
+    own = own or {}
+    label = find(name) or Label(name)
+    if own.get("long_name", label.long_name) != label.long_name:
+        label = Label(own["long_name"], label.units)
+    elif name.startswith("log10_"):
+        label = find(name.removeprefix("log10_")) or label
+    units = own.get("units", label.units)
+    head, comma, rest = label.long_name.partition(",")
+    symbol = f" ${label.symbol}$" if label.symbol else ""
+    return f"{head}{symbol}{comma}{rest}" + (f" ({units})" if units not in ("1", "") else "")

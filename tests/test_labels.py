@@ -1,0 +1,34 @@
+import pytest
+
+from resonance_jax import labels
+
+
+@pytest.mark.parametrize("name", labels.LABELS)
+def test_every_label_has_a_name_and_units(name):
+    assert set(labels.attrs(name)) == {"long_name", "units"}
+    assert all(labels.attrs(name).values())
+    assert labels.LABELS[name].units in {"1", "1/step", "steps"}
+    assert labels.axis(name, labels.attrs(name)) == labels.axis(name)  # a dataset of ours is drawn as the table says
+
+
+def test_texts_of_axes():
+    assert labels.axis("mu") == r"momentum $\mu$"
+    assert labels.axis("T") == "period of the shift $T$ (steps)"
+    assert labels.axis("distance") == r"distance $\Vert\theta_k-\theta^*\Vert$, mean of the last steps"
+    assert labels.axis("log10_distance") == labels.axis("distance")
+
+
+def test_own_attributes_win():
+    assert labels.axis("T", {"long_name": "season"}) == "season (steps)"
+    assert labels.axis("T", {"units": "days"}) == "period of the shift $T$ (days)"
+    assert labels.axis("log10_distance", {"long_name": "log10 of my distance"}) == "log10 of my distance"
+    assert labels.axis("width", {"long_name": "width of the network", "units": "1"}) == "width of the network"
+
+
+def test_standard_errors_and_unknown_names():
+    assert labels.attrs("mean_square_rate_standard_error") == {
+        "long_name": "standard error of the growth rate of the mean square",
+        "units": "1/step",
+    }
+    assert labels.attrs("width") == labels.attrs("width_standard_error") == {}
+    assert labels.axis("width") == "width"
