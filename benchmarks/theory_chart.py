@@ -22,7 +22,7 @@ def axes(scale: str) -> Axes:
 
 
 def ours(f, mu):
-    psi = rj.theory.monodromy(rj.shifts.sinusoid(f, amplitude=AMPLITUDE), mu=mu, eta=ETA, num_steps=NUM_STEPS)
+    psi = rj.theory.monodromy(rj.shifts.sinusoid(f, amplitude=AMPLITUDE), mu=mu, eta=ETA, rk4_steps=NUM_STEPS)
     return {"log_rho": rj.theory.log_spectral_radius(psi)}
 
 

@@ -56,7 +56,7 @@ def _check(check: Callable[[Path], str | None], out: Path) -> bool:
 
 def _theory_is_exact(out: Path) -> str | None:
     """the determinant of the monodromy matrix is mu^(n N)"""
-    M = rj.theory.discrete_monodromy(rj.shifts.sinusoid(1 / 22), mu=0.98, eta=0.01)
+    M = rj.theory.monodromy(rj.shifts.sinusoid(1 / 22), mu=0.98, eta=0.01, discrete=True)
     found, expected = float(np.linalg.det(np.asarray(M, np.float64))), 0.98**44
     return None if abs(found / expected - 1) < 1e-3 else f"{found} instead of {expected}"
 
