@@ -225,17 +225,13 @@ def _principal_variances(input_variance: Any, dim: int, mask: Array | None) -> t
     values = np.asarray(input_variance, float) if concrete else jnp.asarray(input_variance, dtype)
     if len(shape) == 1:
         if concrete and not (np.isfinite(values).all() and (values >= 0).all()):
-            raise ValueError(
-                f"input_variance must hold finite numbers of at least 0, got {input_variance}; give variances"
-            )
+            raise ValueError(f"input_variance must hold finite numbers >= 0, got {input_variance}; give variances")
         return jnp.asarray(values, dtype), None
     if not concrete:
         variances, axes = jnp.linalg.eigh(values)
         return jnp.maximum(variances, 0), axes
     if not np.isfinite(values).all() or not np.allclose(values, values.T, rtol=1e-6, atol=0):
-        raise ValueError(
-            "input_variance must be a symmetric matrix of finite numbers; give a covariance, e.g. np.cov(x.T)"
-        )
+        raise ValueError("input_variance must be a finite symmetric matrix; give a covariance, e.g. np.cov(x.T)")
     variances, axes = np.linalg.eigh((values + values.T) / 2)
     if variances[0] < -1e-6 * max(variances[-1], 0):
         raise ValueError(
