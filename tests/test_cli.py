@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import resonance_jax as rj
 import resonance_jax.jobs.store
 from resonance_cli.app import app
-from resonance_jax.jobs.sweepfile import parse_values, with_settings
+from resonance_cli.values import parse_values, with_settings
 
 CHEAP = '''
 """A cheap sweep."""
@@ -189,16 +189,17 @@ def test_a_full_disk_loses_nothing(sweep_file, tmp_path, monkeypatch):
     write = resonance_jax.jobs.store.Store.write
     written = []
 
-    def until_full(self, unit, outputs):
+    def until_full(self, number, outputs, says_diverged):
         if len(written) == 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        written.append(unit)
-        write(self, unit, outputs)
+        written.append(number)
+        write(self, number, outputs, says_diverged)
 
     monkeypatch.setattr(resonance_jax.jobs.store.Store, "write", until_full)
     shown = resonance("run", sweep_file, "--out", out, rc=2).stderr
-    assert (
-        shown == f"error: cannot write {out}: No space left on device; what is finished is kept, mend it and --resume\n"
+    assert shown == (
+        f"error: cannot write {out}: No space left on device; finished chunks are kept, fix the problem and rerun with "
+        "--resume\n"
     )
     monkeypatch.undo()
     assert "3 chunks computed, 3 were there" in resonance("run", sweep_file, "--out", out, "--resume").stderr
@@ -223,7 +224,7 @@ def test_a_file_too_large_and_a_folder_that_cannot_be_written(sweep_file, tmp_pa
     ]
     result = subprocess.run([*big, "--chunk", "20000"], capture_output=True, text=True, check=False)
     assert result.returncode == 2, result
-    assert "File too large; what is finished is kept" in result.stderr
+    assert "File too large; finished chunks are kept" in result.stderr
     assert "Traceback" not in result.stderr
     shown = resonance("run", sweep_file, "--out", sweep_file / "a.zarr", rc=2).stderr
     assert "File exists" in shown
@@ -338,7 +339,7 @@ def test_sigterm_and_time_limit_end_cleanly(slow_file, tmp_path):
     process.send_signal(signal.SIGTERM)
     shown, errors = process.communicate(timeout=20)
     assert process.returncode == 75, errors
-    assert "stopped: SIGTERM. What is finished is stored; the same command with --resume goes on." in errors
+    assert "stopped: SIGTERM. Finished chunks are kept; the same command with --resume goes on." in errors
     assert json.loads(shown.splitlines()[-1])["event"] == "stopped: SIGTERM"
     before = json.loads(resonance("status", out, "--json").stdout)
     assert 1 <= before["whole"] < 40
@@ -348,7 +349,7 @@ def test_sigterm_and_time_limit_end_cleanly(slow_file, tmp_path):
     process = start("run", slow_file, "--out", out, "--resume", "--max-minutes", 0.02)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 75, errors
-    assert "--max-minutes 0.02" in errors
+    assert "the limit of 0.02 minutes" in errors
     assert time.monotonic() - begin < 30
     assert json.loads(resonance("status", out, "--json").stdout)["whole"] >= before["whole"]
 

@@ -25,7 +25,7 @@ class _Rate(ProgressColumn):
 class Bar:
     """A bar of cells on the terminal, or nothing."""
 
-    def __init__(self, total: int, show: bool) -> None:
+    def __init__(self, total: int, *, show: bool) -> None:
         self._progress = None
         if show:
             columns = (

@@ -1,8 +1,8 @@
 """Results on disk: a zarr v3 store that any xarray user can open, while a job still writes to it.
 
-One work unit is one chunk of every output and of `status`. An output is written before the status of its cells, each
-file by a rename, so a unit counts as done only when all of it is there; a checksum in every file tells whether it still
-is. Metadata is written once, before the store gets its name.
+A chunk of the grid is one file of every output and of `status`; chunks are numbered in C order. An output is written
+before the status of its cells, each file by a rename, so a chunk counts as done only when all of it is there; a
+checksum in every file tells whether it still is. Metadata is written once, before the store gets its name.
 """
 
 import contextlib
@@ -14,25 +14,27 @@ import re
 import shutil
 import uuid
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import zarr
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from resonance_jax.engine.chunks import Grid, Place, Shape
+from resonance_jax.engine.grid import Grid
+from resonance_jax.engine.shapes import Index, Shape, shape_of
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MISSING, OK, DIVERGED, NONFINITE = range(4)
 MEANINGS = ("missing", "ok", "diverged", "nonfinite")
 STATUS = "status"
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)  # of an array, which is the name of a folder too
-CODECS = {"bytes", "zstd", "crc32c"}  # all that a store of ours holds; none of them runs code from a file
-DIVERGES = {  # outputs by which a point says that its run diverged; those of `train` and `oscillate` are such
-    "diverged_at": lambda step: step >= 0,
-    "diverged": lambda flag: flag.astype(bool),
-}
+CODECS = {"bytes", "vlen-utf8", "zstd", "crc32c"}  # all that a store of ours holds; none of them runs code from a file
+
+SaysDiverged = Callable[[str, np.ndarray], np.ndarray]  # name of an output, its values -> where the run diverged
 
 
 class Store:
@@ -46,31 +48,34 @@ class Store:
             arrays = dict(group.arrays())
         self.attrs: dict[str, Any] = dict(group.attrs)
         self._status: Any = arrays.pop(STATUS)
-        self.axes: tuple[str, ...] = self._status.metadata.dimension_names
-        self._coordinates: dict[str, Any] = {name: arrays.pop(name) for name in self.axes}
-        self.outputs: dict[str, Any] = arrays
+        self.outputs: dict[str, Any] = {name: arrays.pop(name) for name in self.attrs["outputs"]}
+        self._coordinates: dict[str, Any] = {name: arrays.pop(name) for name in self.attrs["axes"]}
+        self.dims: tuple[str, ...] = self._status.metadata.dimension_names
+        self.axes: dict[str, str] = {
+            name: array.metadata.dimension_names[0] for name, array in self._coordinates.items()
+        }
         self.shape: Shape = self._status.shape
-        self.box: Shape = self._status.chunks
-        self.blocks: Shape = tuple(-(-n // b) for n, b in zip(self.shape, self.box, strict=True))
-        self.num_units = math.prod(self.blocks)
+        self.chunk_shape: Shape = self._status.chunks
+        self.blocks: Shape = tuple(-(-n // side) for n, side in zip(self.shape, self.chunk_shape, strict=True))
+        self.num_chunks = math.prod(self.blocks)
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """ValueError unless there is a store of ours."""
         if not (path / "zarr.json").is_file():
-            raise ValueError(f"no store at {path}; give the folder that `resonance run --out` wrote")
+            raise ValueError(f"no store at {path}; give the folder that a sweep was stored in")
         try:
             return cls(path)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a store of a sweep, or is damaged: {error}; give another folder") from None
 
     @classmethod
-    def create(cls, path: Path, grid: Grid, box: Shape, attrs: Mapping[str, Any]) -> Self:
+    def create(cls, path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[str, Any]) -> Self:
         """Make the store under another name and move it into place: it is whole when it appears.
 
         Where another job was faster, its store is opened.
         """
-        for name in (*grid.dims, *grid.coordinates):
+        for name in (*grid.outputs, *grid.coordinates):
             if not NAME.fullmatch(name) or name == STATUS:
                 raise ValueError(
                     f"{name!r} cannot be the name of an array in a store; use letters, digits and _, and not {STATUS!r}"
@@ -80,7 +85,7 @@ class Store:
             return cls.open(path)
         partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
         try:
-            _write_metadata(partial, grid, box, attrs)
+            _write_metadata(partial, grid, chunk_shape, attrs)
             partial.rename(path)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
@@ -92,68 +97,68 @@ class Store:
     def coordinate(self, name: str) -> np.ndarray:
         """Values of an axis; ValueError where their file is damaged."""
         try:
-            return self._coordinates[name][:]
+            values = self._coordinates[name][:]
+            return values if values.dtype.kind in "iufb" else np.array(values.tolist())
         except OSError:
             raise
         except Exception:
-            raise ValueError(f"axis {name} of {self.path} is damaged; give another --out") from None
+            raise ValueError(f"axis {name} of {self.path} is damaged; give another store") from None
 
-    def place(self, unit: int) -> Place:
-        """Where a unit lies in the grid."""
-        return tuple(
-            slice(i * b, min((i + 1) * b, n)) for i, b, n in zip(self._block(unit), self.box, self.shape, strict=True)
-        )
+    def index(self, number: int) -> Index:
+        """Where a chunk lies in the grid."""
+        sides = zip(self._block(number), self.chunk_shape, self.shape, strict=True)
+        return tuple(slice(i * side, min((i + 1) * side, n)) for i, side, n in sides)
 
-    def cells(self, unit: int) -> int:
-        return math.prod(s.stop - s.start for s in self.place(unit))
+    def cells(self, number: int) -> int:
+        return math.prod(shape_of(self.index(number)))
 
-    def write(self, unit: int, outputs: Mapping[str, np.ndarray]) -> None:
+    def write(self, number: int, outputs: Mapping[str, np.ndarray], says_diverged: SaysDiverged) -> None:
         """Outputs first, their status last: it is what makes them count."""
-        place = self.place(unit)
+        index = self.index(number)
         for name, array in self.outputs.items():
-            array[place] = outputs[name]
-        self._status[place] = status_of(outputs, len(self.axes))
+            array[index] = outputs[name]
+        self._status[index] = status_of(outputs, len(self.shape), says_diverged)
 
-    def read_status(self, unit: int) -> np.ndarray | None:
-        """Status of the cells of a unit whose every file is there and whole; None where one is missing or damaged."""
-        place = self.place(unit)
+    def read_status(self, number: int) -> np.ndarray | None:
+        """Status of the cells of a chunk whose every file is there and whole; None where one is missing or damaged."""
+        index = self.index(number)
         try:
-            if not all(self._file(name, unit).is_file() for name in (*self.outputs, STATUS)):
+            if not all(self._file(name, number).is_file() for name in (*self.outputs, STATUS)):
                 return None
             for array in self.outputs.values():
-                array[place]  # raises where the checksum does not fit
-            status = self._status[place]
+                array[index]  # raises where the checksum does not fit
+            status = self._status[index]
             return status if np.all(status != MISSING) else None
         except OSError:
             raise
         except Exception:  # a damaged file makes codecs raise what they like
             return None
 
-    def finished(self, unit: int) -> bool:
-        """Whether the unit was written to its end; `read_status` also looks at what is in the files."""
-        return self._file(STATUS, unit).is_file()
+    def finished(self, number: int) -> bool:
+        """Whether the chunk was written to its end; `read_status` also looks at what is in the files."""
+        return self._file(STATUS, number).is_file()
 
-    def begun(self, unit: int) -> bool:
-        """Whether a file of the unit is there, whole or not."""
-        return any(self._file(name, unit).exists() for name in (*self.outputs, STATUS))
+    def begun(self, number: int) -> bool:
+        """Whether a file of the chunk is there, whole or not."""
+        return any(self._file(name, number).exists() for name in (*self.outputs, STATUS))
 
-    def remove(self, units: Sequence[int]) -> None:
-        """Remove what there is of these units, and what a killed job left behind of them."""
-        for unit in units:
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Remove what there is of these chunks, and what a killed job left behind of them."""
+        for number in numbers:
             for name in (STATUS, *self.outputs):  # a file that is half of a chunk would be read before it is written
-                self._file(name, unit).unlink(missing_ok=True)
+                self._file(name, number).unlink(missing_ok=True)
         for name in (STATUS, *self.outputs):
             unfinished = list((self.path / name).rglob("*.partial"))
-            wanted = {self._file(name, unit) for unit in units} if unfinished else set()
+            wanted = {self._file(name, number) for number in numbers} if unfinished else set()
             for file in unfinished:
                 if file.with_name(file.name.split(".")[0]) in wanted:
                     file.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def locked(self, units: Iterable[int]) -> Iterator[bool]:
-        """Hold these units, at most until the process ends, however it ends; ValueError where another one holds any.
+    def locked(self, numbers: Iterable[int]) -> Iterator[bool]:
+        """Hold these chunks, at most until the process ends, however it ends; ValueError where another one holds any.
 
-        A lock is a byte of one file, so any two jobs that share a unit exclude each other, however they are split.
+        A lock is a byte of one file, so any two jobs that share a chunk exclude each other, however they are split.
 
         Yields:
             False where the file system has no locks.
@@ -163,13 +168,13 @@ class Store:
         with open(self.path / STATUS / ".lock", "ab") as file:
             has_locks = True
             try:
-                for unit in units:
-                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, unit)
+                for number in numbers:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
                     raise ValueError(
                         f"{self.path} is being written by another job that works on the same chunks; "
-                        "wait for it, or give each job a --shard of its own"
+                        "wait for it, or give each job a shard of its own"
                     ) from None
                 has_locks = False
             yield has_locks
@@ -187,19 +192,19 @@ class Store:
                     entries.append(json.loads(line))
         return entries
 
-    def _block(self, unit: int) -> tuple[int, ...]:
-        return tuple(int(i) for i in np.unravel_index(unit, self.blocks))
+    def _block(self, number: int) -> tuple[int, ...]:
+        return tuple(int(i) for i in np.unravel_index(number, self.blocks))
 
-    def _file(self, name: str, unit: int) -> Path:
+    def _file(self, name: str, number: int) -> Path:
         folder = self.path / name
         file = folder / self._status.metadata.encode_chunk_key(
-            self._block(unit) + (0,) * (self.outputs[name].ndim - len(self.shape) if name in self.outputs else 0)
+            self._block(number) + (0,) * (self.outputs[name].ndim - len(self.shape) if name in self.outputs else 0)
         )
         _check_inside(self.path, file.parent)
         return file
 
 
-def status_of(outputs: Mapping[str, np.ndarray], rank: int) -> np.ndarray:
+def status_of(outputs: Mapping[str, np.ndarray], rank: int, says_diverged: SaysDiverged) -> np.ndarray:
     """Status of each cell: diverged by the account of the run itself, else nonfinite where a number is, else ok."""
 
     def anywhere(flags: np.ndarray) -> np.ndarray:
@@ -210,54 +215,60 @@ def status_of(outputs: Mapping[str, np.ndarray], rank: int) -> np.ndarray:
     for output in outputs.values():
         if output.dtype.kind in "fc":
             status[anywhere(~np.isfinite(output))] = NONFINITE
-    for name, diverges in DIVERGES.items():
-        if name in outputs:
-            status[anywhere(diverges(outputs[name]))] = DIVERGED
+    for name, output in outputs.items():
+        status[anywhere(says_diverged(name, output))] = DIVERGED
     return status
 
 
-def load(path: Path) -> Any:
+def load(path: Path) -> "xr.Dataset":
     """The whole store as a dataset in memory; whole-number outputs as such, once nothing of them is missing."""
     import xarray as xr
 
     store = Store.open(path)
     data = xr.open_zarr(path).load()
     for name, array in store.outputs.items():
-        kind = store.attrs["outputs"][name]
+        kind = data.attrs["outputs"][name]
         if array.dtype.kind in "iu" and not np.isnan(data[name]).any():
             data[name] = data[name].astype(kind)
-    return data
+    text = {
+        name: (data[name].dims, store.coordinate(name)) for name in store.axes if data[name].dtype.kind not in "iufb"
+    }
+    data.attrs = {name: value for name, value in data.attrs.items() if name not in ("outputs", "axes")}
+    return data.assign_coords(text)
 
 
-def _write_metadata(path: Path, grid: Grid, box: Shape, attrs: Mapping[str, Any]) -> None:
-    outputs = {name: str(out.dtype) for name, out in grid.cell.outputs.items()}
-    group = zarr.create_group(path, zarr_format=3, attributes={**attrs, "outputs": outputs})
+def _write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[str, Any]) -> None:
+    names = {"outputs": {name: str(out.dtype) for name, out in grid.outputs.items()}, "axes": list(grid.coordinates)}
+    group = zarr.create_group(path, zarr_format=3, attributes={**attrs, **names})
     settings: dict[str, Any] = dict(compressors=[ZstdCodec(level=1), Crc32cCodec()])
-    for name, values in grid.coordinates.items():
+    for name, (dim, labels) in grid.coordinates.items():
+        dtype = "string" if labels.dtype.kind == "U" else labels.dtype
         array = group.create_array(
-            name, shape=values.shape, chunks=values.shape, dtype=values.dtype, dimension_names=(name,), **settings
+            name, shape=labels.shape, chunks=labels.shape, dtype=dtype, dimension_names=(dim,), **settings
         )
-        array[:] = values
-    for name, out in grid.cell.outputs.items():
+        array[:] = labels.astype(object) if labels.dtype.kind == "U" else labels
+    beside = " ".join(name for name, (dim, _) in grid.coordinates.items() if name != dim)
+    common = {"coordinates": beside} if beside else {}  # xarray reads these as coordinates that are no index
+    for name, out in grid.outputs.items():
         dtype, missing = _stored_as(out.dtype)
         group.create_array(
             name,
             shape=grid.shape + out.shape,
-            chunks=box + tuple(max(n, 1) for n in out.shape),
+            chunks=chunk_shape + tuple(max(n, 1) for n in out.shape),
             dtype=dtype,
             fill_value=missing,
-            dimension_names=grid.dims[name],
-            attributes={} if dtype.kind in "fc" else {"_FillValue": missing},  # xarray reads it as NaN
+            dimension_names=grid.output_dims[name],
+            attributes=common if dtype.kind in "fc" else common | {"_FillValue": missing},  # xarray reads it as NaN
             **settings,
         )
     group.create_array(
         STATUS,
         shape=grid.shape,
-        chunks=box,
+        chunks=chunk_shape,
         dtype=np.uint8,
         fill_value=MISSING,
-        dimension_names=tuple(grid.coordinates),
-        attributes={"flag_values": list(range(len(MEANINGS))), "flag_meanings": " ".join(MEANINGS)},
+        dimension_names=grid.dims,
+        attributes=common | {"flag_values": list(range(len(MEANINGS))), "flag_meanings": " ".join(MEANINGS)},
         **settings,
     )
     with warnings.catch_warnings():  # that the specification does not have it yet; xarray asks for it all the same

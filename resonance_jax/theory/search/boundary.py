@@ -16,7 +16,7 @@ import xarray as xr
 
 from resonance_jax import checks
 from resonance_jax._version import __version__
-from resonance_jax.theory.search.batches import Rate, evaluate, program_of
+from resonance_jax.theory.search.batches import Rate, evaluate, trace_rate
 from resonance_jax.theory.search.contour import CORNERS, chains, crossed_edges, segments, sign
 from resonance_jax.theory.search.islands import find_islands
 from resonance_jax.theory.search.lattice import Known, Values
@@ -73,8 +73,8 @@ def stability_boundary(
             f"got {max_evaluations}; raise it, or take a smaller coarse"
         )
     x, y = _check_ranges(ranges)
-    program = program_of(rate, (x, y))
-    for name, expected in program.ranges:
+    cell = trace_rate(rate, (x, y))
+    for name, expected in cell.ranges:
         expected.check(ranges[name])
     wanted = _check_tolerance(tolerance, ranges)
     halvings = {name: max(0, math.ceil(math.log2(_width(ranges[name]) / coarse / wanted[name]))) for name in (x, y)}
@@ -84,7 +84,7 @@ def stability_boundary(
 
     def values_at(lattice: np.ndarray) -> np.ndarray:
         position = low + spacing * lattice
-        return evaluate(program, {x: position[:, 0], y: position[:, 1]}, chunk=chunk)
+        return evaluate(cell, {x: position[:, 0], y: position[:, 1]}, chunk=chunk)
 
     known, cells, stride = _refine(values_at, sides, coarse, max_evaluations)
     if stride != (1, 1):
