@@ -146,8 +146,8 @@ def _in_memory(
                 finished += cells
         except KeyboardInterrupt as error:
             error.add_note(
-                f"{finished} of {grid.size} cells were finished and are lost; store='name.zarr' keeps finished chunks, and "
-                "resume=True goes on with them."
+                f"{finished} of {grid.size} cells were finished and are lost; store='name.zarr' keeps finished chunks, "
+                "and resume=True goes on with them."
             )
             raise
         seconds = time.perf_counter() - begin

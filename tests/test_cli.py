@@ -282,6 +282,41 @@ def test_plot_shows_what_diverged(tmp_path, monkeypatch):
     assert json.loads(resonance("status", out, "--json").stdout)["diverged"] == 4
 
 
+STATIC = """
+import jax.numpy as jnp
+import xarray as xr
+
+def point(x, y, kind):
+    return {"z": x * y if kind == "product" else x + y}
+
+pair = dict(x=xr.DataArray([1.0, 2.0, 3.0], dims="run"), y=xr.DataArray([1.0, 2.0, 4.0], dims="run"))
+axes = dict(kind=["product", "sum", None], **pair)
+"""
+
+
+def test_a_file_with_static_and_zipped_axes(tmp_path):
+    file, out = tmp_path / "static.py", tmp_path / "s.zarr"
+    file.write_text(STATIC)
+    assert "3 kind x 3 run" in resonance("plan", file).stdout
+    resonance("run", file, "--out", out, "--set", "kind=sum, product")
+    data = xr.open_zarr(out)
+    assert data.z.sel(kind="product").values.tolist() == [1, 4, 12]
+    assert data.z.sel(kind="sum").values.tolist() == [2, 4, 7]
+    assert "2 kind x 3 run" in resonance("status", out).stdout
+    resonance("export", out, tmp_path / "s.nc")
+    assert xr.load_dataset(tmp_path / "s.nc", engine="scipy").x.dims == ("run",)
+    resonance("plot", out, "--out", tmp_path / "s.png")
+    for setting, message in {
+        "kind=sum,ratio": "axis 'kind' has no value 'ratio'; choose any of product, sum, None",
+        "x=1,2": "axis 'x' shares the dimension 'run' with others; change it in the sweep file",
+    }.items():
+        assert message in resonance("run", file, "--out", tmp_path / "t.zarr", "--set", setting, rc=2).stderr
+    shown = resonance("run", file, "--out", out, "--resume", rc=2).stderr
+    assert "axis kind is product, sum, None, in the store sum, product. Give another --out" in shown
+    shown = resonance("run", file, "--out", out, "--set", "kind=sum, product", rc=2).stderr
+    assert "has chunks of this sweep already; --resume goes on with them, or give another --out" in shown
+
+
 def test_plan_and_chart(sweep_file, tmp_path):
     shown = resonance("plan", sweep_file, "--shard", "1/2").stdout
     assert "12 in 3 chunks of 1 x 4" in shown

@@ -45,6 +45,77 @@ def test_shards_fill_one_store_with_what_one_job_computes(grid, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "one.zarr").z, rj.sweep(point, AXES, devices=1, chunk=10).z)
 
 
+def test_a_sweep_with_a_store_is_the_job(grid, tmp_path):
+    first = rj.sweep(point, AXES, store=tmp_path / "a.zarr", chunk=10, shard=(2, 3), devices=1)
+    assert int(np.isfinite(first.z).sum()) == int((first.status == 1).sum()) == 20
+    assert np.isnan(first.z[0]).all()
+    data = rj.sweep(point, AXES, store=str(tmp_path / "a.zarr"), resume=True, devices=1)
+    xr.testing.assert_equal(data.z, rj.sweep(point, AXES, devices=1, chunk=10).z)
+    assert data.attrs["point"].endswith("test_job.point")
+    assert data.attrs["source"].startswith("def point(x, y):")
+    assert (data.attrs["chunk_shape"], data.attrs["num_chunks"]) == ([1, 10], 7)
+    assert data.attrs["run_seconds"] > 0
+    data.to_netcdf(tmp_path / "a.nc", engine="scipy")
+    assert run(grid, tmp_path / "a.zarr", resume=True).kept == 7  # what the command line calls finds the same sweep
+
+
+def test_shards_and_stores_that_make_no_sense(tmp_path):
+    for named in (dict(resume=True), dict(shard=(1, 2))):
+        (name,) = named
+        with pytest.raises(ValueError, match=rf"{name} needs a store to keep finished chunks in; give store='name"):
+            rj.sweep(point, AXES, **named)
+    for shard in ("3/2", "0/2", "one", (0, 2), (1, 2, 3), 1, (True, 2), (1.0, 2)):
+        with pytest.raises(ValueError, match=r"shard must be i/n with i from 1 to n, got .*; of three jobs the first"):
+            rj.sweep(point, AXES, store=tmp_path / "a.zarr", shard=shard)
+    assert not (tmp_path / "a.zarr").exists()
+
+
+def interrupt_after(number, monkeypatch):
+    """A user who presses Ctrl-C once some chunks are finished."""
+    compiled = programs.compile_chunk
+
+    def compile_chunk(*arguments):
+        program = compiled(*arguments)
+        calls = []
+
+        def executable(*values):
+            calls.append(1)
+            if len(calls) > number:
+                raise KeyboardInterrupt
+            return program.executable(*values)
+
+        executable.memory_analysis = lambda: None
+        return programs.Program(executable, program.shape, 0.0)
+
+    monkeypatch.setattr(programs, "compile_chunk", compile_chunk)
+
+
+def test_ctrl_c_keeps_finished_chunks(tmp_path, monkeypatch):
+    out = tmp_path / "a.zarr"
+    interrupt_after(3, monkeypatch)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        rj.sweep(point, AXES, store=out, chunk=10, devices=1)
+    monkeypatch.undo()
+    (note,) = caught.value.__notes__
+    assert note == (
+        f"3 of 7 chunks were finished and are kept in {out}; the same call with resume=True goes on with the others."
+    )
+    assert int((load(out).status == 1).sum()) == 30
+    data = rj.sweep(point, AXES, store=out, resume=True, devices=1)
+    np.testing.assert_array_equal(data.z, rj.sweep(point, AXES, devices=1, chunk=10).z)
+
+
+def test_ctrl_c_without_a_store_says_what_is_lost(monkeypatch):
+    interrupt_after(3, monkeypatch)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        rj.sweep(point, AXES, chunk=10, devices=1)
+    (note,) = caught.value.__notes__
+    assert note == (
+        "30 of 70 cells were finished and are lost; store='name.zarr' keeps finished chunks, and resume=True goes on "
+        "with them."
+    )
+
+
 def test_every_chunk_belongs_to_one_shard():
     for count in (1, 2, 3, 7, 20):
         parts = [Shard(i, count).chunks(17) for i in range(1, count + 1)]
@@ -54,9 +125,7 @@ def test_every_chunk_belongs_to_one_shard():
 
 def test_a_started_store_needs_resume(grid, tmp_path):
     run(grid, tmp_path / "a.zarr", chunk=10, shard=Shard(1, 2))
-    with pytest.raises(
-        ValueError, match=r"has chunks of this sweep already; resume=True goes on with them, or give another store"
-    ):
+    with pytest.raises(ValueError, match=r"has chunks of this sweep already; resume=True goes on with them, or"):
         run(grid, tmp_path / "a.zarr")
     assert run(grid, tmp_path / "a.zarr", shard=Shard(2, 2)).chunks == 3  # nothing of its own is there yet
     assert run(grid, tmp_path / "new.zarr", chunk=10, resume=True).chunks == 7  # what a preempted job is started with

@@ -243,7 +243,7 @@ def test_shape_of_a_chunk(shape, limit, devices):
         (dict(x=[2**31], y=[1.0]), r"axis 'x' must fit into int32, got 2147483648; use float values"),
         (
             dict(x=[1j], y=[1.0]),
-            r"axis 'x' must hold real numbers, or hashable values such as strings, got dtype compl",
+            r"axis 'x' must hold real numbers, or hashable values such as strings, got dtype",
         ),
         (
             dict(x=[1.0], z=[1.0]),

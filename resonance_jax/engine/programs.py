@@ -105,9 +105,8 @@ def compile_chunk(cell: Cell, mapped: tuple[int | None, ...], shape: Shape, devi
     ]
     begin = time.perf_counter()
     with memory_error(shape):
-        # Without arguments nothing says where to run.
-        placed = {} if arguments else {"out_shardings": NamedSharding(mesh, PartitionSpec())}
-        executable = jax.jit(chunk, **placed).lower(*arguments).compile()
+        # Said of the outputs as well, for a point that has static arguments alone.
+        executable = jax.jit(chunk, out_shardings=NamedSharding(mesh, out_spec)).lower(*arguments).compile()
     return Program(executable, shape, time.perf_counter() - begin)
 
 

@@ -248,7 +248,9 @@ def _write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[s
         )
         array[:] = labels.astype(object) if labels.dtype.kind == "U" else labels
     beside = " ".join(name for name, (dim, _) in grid.coordinates.items() if name != dim)
-    common = {"coordinates": beside} if beside else {}  # xarray reads these as coordinates that are no index
+    common: dict[str, Any] = (
+        {"coordinates": beside} if beside else {}
+    )  # xarray reads these as coordinates that are no index
     for name, out in grid.outputs.items():
         dtype, missing = _stored_as(out.dtype)
         group.create_array(

@@ -94,9 +94,7 @@ def _import(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
         return module
     except SyntaxError as error:
-        raise ValueError(
-            f"{error.filename}, line {error.lineno}: syntax error: {error.msg}; correct the file"
-        ) from None
+        raise ValueError(f"{error.filename}, line {error.lineno}: syntax error: {error.msg}; fix the file") from None
     except ValueError:
         raise
     except Exception as error:
