@@ -1,17 +1,16 @@
 """What the commands do, on top of the package."""
 
 import json
+import os
 import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
-import matplotlib
 import numpy as np
-import xarray as xr
 
 import resonance_jax as rj
 from resonance_cli.printing import duration, say, size, table
@@ -25,7 +24,10 @@ from resonance_jax.jobs.shards import Shard
 from resonance_jax.jobs.stopping import Guard
 from resonance_jax.jobs.store import DIVERGED, MEANINGS, MISSING, Store, load
 
-matplotlib.use("Agg")  # no window on a cluster
+if TYPE_CHECKING:
+    import xarray as xr
+
+os.environ["MPLBACKEND"] = "Agg"  # no window on a cluster
 MEASURES = ("loss", "distance")  # of `train`: where a run diverged, the mean says nothing but that
 
 
@@ -235,7 +237,7 @@ def plot(path: Path, out: Path | None, file: Path | None, output: str | None) ->
     say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")
 
 
-def _load(path: Path) -> xr.Dataset:
+def _load(path: Path) -> "xr.Dataset":
     store = Store.open(path)
     damaged = [n for n in range(store.num_chunks) if store.finished(n) and store.read_status(n) is None]
     if damaged:

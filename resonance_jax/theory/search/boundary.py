@@ -8,11 +8,10 @@ twice.
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from resonance_jax import checks
 from resonance_jax._version import __version__
@@ -20,6 +19,9 @@ from resonance_jax.theory.search.batches import Rate, evaluate, trace_rate
 from resonance_jax.theory.search.contour import CORNERS, chains, crossed_edges, segments, sign
 from resonance_jax.theory.search.islands import find_islands
 from resonance_jax.theory.search.lattice import Known, Values
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NEIGHBOURS = ((0, -1), (1, 0), (0, 1), (-1, 0))  # of a cell, across its edges in the order of `contour.CORNERS`
 
@@ -32,7 +34,7 @@ def stability_boundary(
     chunk: int = 1024,
     max_evaluations: int = 200_000,
     **ranges: tuple[float, float],
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """The curve rate = 0 over two hyperparameters, traced without a dense grid.
 
     Found are all pieces that separate points of the coarse grid, each followed wherever it leads within the ranges, and
@@ -64,6 +66,8 @@ def stability_boundary(
     >>> bool(abs(edge.x**2 + edge.y**2 - 1).max() < 1e-4), int(edge.piece.max()) + 1
     (True, 1)
     """
+    import xarray as xr  # slow to import, and not needed for the rates
+
     checks.at_least_one("coarse", coarse, "it counts the cells of the first grid along a range")
     checks.at_least_one("chunk", chunk, "it counts the points that are evaluated together")
     checks.at_least_one("max_evaluations", max_evaluations, "leave it out for 200,000")
