@@ -31,4 +31,4 @@ def forms(scale: str) -> list[Form]:
             return rj.sweep(point, axes, chunk=chunk, store=Path(folder) / "job.zarr")[OUTPUT].values
 
     steps = f"{num_steps:,} steps"  # so many that a chunk takes seconds: other work on another device
-    return [Form(f"{steps}, in memory", alone), Form(f"{steps}, as a job", lambda: as_job)]
+    return [Form(f"{steps}, chunks alone", alone), Form(f"{steps}, as a job", lambda: as_job)]

@@ -14,6 +14,14 @@ from resonance_jax.engine.cell import Cell, Static, digest, trace
 from resonance_jax.engine.shapes import Index, Shape, chunk_shape
 
 
+class Numbers(NamedTuple):
+    """The numbers of an axis as the programs take them."""
+
+    values: np.ndarray  # in the working precision
+    dim: int  # dimension of the grid that they lie along
+    mapped: int | None  # dimension of a program; None where its dimension is static: one number for a whole chunk
+
+
 class Grid(NamedTuple):
     """A point on the product of its dimensions, nothing compiled yet.
 
@@ -25,7 +33,8 @@ class Grid(NamedTuple):
     shape: Shape
     cells: dict[tuple[int, ...], Cell]  # position along the static dimensions -> what is computed there
     output_dims: dict[str, tuple[str, ...]]  # of each output, the dimensions of the grid first
-    numbers: tuple[np.ndarray, ...]  # of the axes that are not static, in the working precision
+    static: tuple[bool, ...]  # which dimensions are walked along
+    numbers: tuple[Numbers, ...]  # of the axes that are not static, in their order
 
     @property
     def size(self) -> int:
@@ -46,18 +55,9 @@ class Grid(NamedTuple):
         return {axis.name: (axis.dim, axis.labels) for axis in self.axes}
 
     @property
-    def static(self) -> tuple[bool, ...]:
-        """Which dimensions are walked along."""
-        found = {axis.dim for axis in self.axes if axis.static is not None}
-        return tuple(dim in found for dim in self.dims)
-
-    @property
     def mapped(self) -> tuple[int | None, ...]:
-        """Which dimension of a program each number belongs to; None where it is the same for a whole chunk."""
-        moving = [dim for dim, static in zip(self.dims, self.static, strict=True) if not static]
-        return tuple(
-            moving.index(axis.dim) if axis.dim in moving else None for axis in self.axes if axis.static is None
-        )
+        """Which dimension of a program each argument varies along."""
+        return tuple(each.mapped for each in self.numbers)
 
     def inner(self, shape: tuple[Any, ...]) -> tuple[Any, ...]:
         """Of a shape or an index, what concerns a program: all but the static dimensions."""
@@ -96,8 +96,8 @@ def prepare(point: Point, axes: Mapping[str, Values]) -> Grid:
     checked = check_axes(point, axes)
     sizes = {axis.dim: len(axis.labels) for axis in checked}
     static_axes = [axis for axis in checked if axis.static is not None]
-    numbers = {axis.name: axis.numbers for axis in checked if axis.static is None}
-    arguments = tuple((name, values.dtype) for name, values in numbers.items())
+    dynamic = [(axis, axis.numbers) for axis in checked if axis.static is None]
+    arguments = tuple((axis.name, values.dtype) for axis, values in dynamic)
     static_dims = [dim for dim in sizes if any(axis.dim == dim for axis in static_axes)]
     cells: dict[tuple[int, ...], Cell] = {}
     for position in itertools.product(*(range(sizes[dim]) for dim in static_dims)):
@@ -116,7 +116,14 @@ def prepare(point: Point, axes: Mapping[str, Values]) -> Grid:
     if clash:
         raise ValueError(f"outputs, their dimensions and axes share the names {sorted(clash)}; rename the outputs")
     output_dims = {name: (*sizes, *each) for name, each in own.items()}
-    return Grid(checked, tuple(sizes), tuple(sizes.values()), cells, output_dims, tuple(numbers.values()))
+    dims = tuple(sizes)
+    mapped = [dim for dim in dims if dim not in static_dims]
+    numbers = [
+        Numbers(values, dims.index(axis.dim), mapped.index(axis.dim) if axis.dim in mapped else None)
+        for axis, values in dynamic
+    ]
+    static = tuple(dim in static_dims for dim in dims)
+    return Grid(checked, dims, tuple(sizes.values()), cells, output_dims, static, tuple(numbers))
 
 
 def _check_agreement(static_axes: list[Axis], static_dims: list[str], cells: Mapping[tuple[int, ...], Cell]) -> None:

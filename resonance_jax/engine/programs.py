@@ -125,16 +125,13 @@ def memory_error(shape: Shape) -> Iterator[None]:
 
 def start(program: Program, grid: Grid, index: Index) -> list[Any]:
     """Begin to compute the cells of an index that lie within one program, padded to its shape."""
-    inner = grid.inner(index)
-    dims = [grid.dims.index(axis.dim) for axis in grid.axes if axis.static is None]
-    values = [
-        numbers[index[dim].start]
-        if side is None
-        else np.pad(numbers[index[dim]], (0, program.shape[side] - shape_of(inner)[side]), mode="edge")
-        for numbers, dim, side in zip(grid.numbers, dims, grid.mapped, strict=True)
-    ]
+    arguments = []
+    for values, dim, mapped in grid.numbers:
+        part = values[index[dim]]
+        short = 0 if mapped is None else program.shape[mapped] - len(part)
+        arguments.append(part[0] if mapped is None else np.pad(part, (0, short), mode="edge") if short else part)
     with memory_error(program.shape):
-        return program.executable(*values)
+        return program.executable(*arguments)
 
 
 def finish(program: Program, grid: Grid, index: Index, started: list[Any]) -> list[np.ndarray]:
