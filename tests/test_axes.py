@@ -73,6 +73,16 @@ def test_a_static_axis_may_be_zipped_too(named, stored, tmp_path):
     np.testing.assert_allclose(data.y, plain.y.sel(kind=data.kind, eta=data.eta), rtol=1e-6)
 
 
+def test_a_static_value_is_held_against_the_numbers_beside_it():
+    def momentum(mu, checked):
+        rate = rj.theory.growth_rate(rj.shifts.sinusoid(0.1), mu=mu, eta=0.1) if checked else mu
+        return {"y": rate}
+
+    assert rj.sweep(momentum, zipped(mu=[0.5, 1.5], checked=[True, False])).y[1].item() == 1.5
+    with pytest.raises(ValueError, match=r"mu must lie in \[0, 1\], got 1.5"):
+        rj.sweep(momentum, zipped(mu=[0.5, 1.5], checked=[False, True]))
+
+
 def test_a_chunk_never_spans_two_static_values():
     data = rj.sweep(point, dict(kind=KINDS, mu=MU, eta=ETA), devices=1)
     assert (data.attrs["chunk_shape"], data.attrs["num_chunks"]) == ([1, 3, 3], 2)

@@ -105,9 +105,11 @@ def prepare(point: Point, axes: Mapping[str, Values]) -> Grid:
         cells[position] = trace(point, arguments, tuple(Static(name, value, repr(value)) for name, value in values))
     _check_agreement(static_axes, static_dims, cells)
     labels = {axis.name: axis.labels for axis in checked}
-    for cell in cells.values():
+    dim_of = {axis.name: axis.dim for axis in checked}
+    for position, cell in cells.items():
+        here = dict(zip(static_dims, position, strict=True))
         for name, expected in cell.ranges:
-            expected.check(labels[name])
+            expected.check(labels[name][here.get(dim_of[name], slice(None))])
 
     outputs = next(iter(cells.values())).outputs
     own = {name: tuple(f"{name}_{i}" for i in range(len(out.shape))) for name, out in outputs.items()}
