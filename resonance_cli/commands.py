@@ -19,10 +19,11 @@ from resonance_jax.engine.devices import Device, check_devices, configure_device
 from resonance_jax.engine.grid import Grid, prepare
 from resonance_jax.engine.progress import Bar, Lines
 from resonance_jax.jobs import job, sweepfile
+from resonance_jax.jobs.layout import DIVERGED, MEANINGS, MISSING
 from resonance_jax.jobs.plan import plan as plan_job
 from resonance_jax.jobs.shards import Shard
 from resonance_jax.jobs.stopping import Guard
-from resonance_jax.jobs.store import DIVERGED, MEANINGS, MISSING, Store, load
+from resonance_jax.jobs.store import Store, load
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,8 +16,9 @@ import xarray as xr
 from resonance_jax.engine.grid import prepare
 from resonance_jax.jobs import job
 from resonance_jax.jobs.identity import identity
+from resonance_jax.jobs.layout import DIVERGED, MISSING, NONFINITE, OK
 from resonance_jax.jobs.shards import Shard
-from resonance_jax.jobs.store import DIVERGED, MISSING, NONFINITE, OK, Store, load, status_of
+from resonance_jax.jobs.store import Store, load, status_of
 from resonance_jax.runs.divergence import says_diverged
 
 AXES = {"x": np.linspace(0.0, 1.0, 5), "seed": np.arange(4)}
