@@ -7,7 +7,6 @@ b.json` draws machines against each other.
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from benchmarks import _machine, batch, first_heatmap, growth_chart, plot, scali
 from benchmarks._measure import Form, Timing, measure, table
 from resonance_jax.checks import at_least_one
 from resonance_jax.engine.cache import use_compilation_cache
+from resonance_jax.engine.devices import configure_devices
 from sweeps import exp5_adam, exp6_mlp
 
 WORKLOADS: dict[str, tuple[str, Callable[[str], list[Form]]]] = {
@@ -59,8 +59,7 @@ def set_up(device: str | None, cache: bool) -> None:
     """Settings that JAX reads before it starts its first device."""
     if device:
         jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[device])
-    jax.config.update("jax_num_cpu_devices", _machine.num_threads())  # one per core
-    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # PyTorch shares the GPU
+    configure_devices(_machine.num_threads(), share_gpu=True)  # with PyTorch
     if cache:
         use_compilation_cache()
     else:

@@ -7,7 +7,6 @@ import jax
 import numpy as np
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
 
 ETA, TAIL = 0.01, 500
 PROBLEM = rj.problems.linear_regression(dim=1, samples=20)
@@ -43,7 +42,7 @@ def claims(data):
     grows = data.growth_rate.median("seed") > 0
     agreeing = float((grows == (data.predicted_rate.isel(seed=0) > 0)).mean())
     return [
-        Claim(
+        rj.Claim(
             "theory predicts which runs grow",
             where="experiment 1 of the paper",
             measured=f"the signs of both growth rates agree on {agreeing:.1%} of {grows.size} pixels",

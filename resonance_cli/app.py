@@ -43,7 +43,7 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUES",
-        help="Values of an axis: 0.9,0.99 or 0:0.05:100 (so many from .. to ..) or 0..9 (whole numbers). Repeatable.",
+        help="Values of an axis: 0.9,0.99 or 0:0.05:100 (100 from 0 to 0.05) or 0..9 (whole numbers). Repeatable.",
     ),
 ]
 Variant = Annotated[str | None, typer.Option(help="One of the VARIANTS of the file.")]
@@ -59,18 +59,29 @@ Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep compiled p
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 
 
-def mendable(command: Callable[..., None]) -> Callable[..., None]:
-    """What the user can mend is one line on stderr and exit code 2, no traceback."""
+AS_OPTIONS = {  # what the library calls its arguments -> what they are on the command line
+    "resume=True": "--resume",
+    "chunk=": "--chunk ",
+    "shard must be": "--shard must be",
+    "another store": "another --out",
+}
+
+
+def one_line(command: Callable[..., None]) -> Callable[..., None]:
+    """Errors that the user can fix are printed as one line on stderr, with exit code 2 and no traceback."""
 
     @functools.wraps(command)
     def guarded(*arguments: Any, **named: Any) -> None:
         try:
             command(*arguments, **named)
         except (ValueError, MemoryError) as error:
-            _fail(" ".join(str(error).split()))
+            message = " ".join(str(error).split())
+            for argument, option in AS_OPTIONS.items():
+                message = message.replace(argument, option)
+            _fail(message)
         except OSError as error:
             where, what = error.filename or "to the disk", error.strerror or error
-            _fail(f"cannot write {where}: {what}; what is finished is kept, mend it and --resume")
+            _fail(f"cannot write {where}: {what}; finished chunks are kept, fix the problem and rerun with --resume")
 
     return guarded
 
@@ -81,7 +92,7 @@ def _fail(message: str) -> None:
 
 
 @app.command()
-@mendable
+@one_line
 def run(
     file: SweepPath,
     out: Annotated[Path, typer.Option(metavar="DIR.zarr", help="Store for the results.")],
@@ -135,7 +146,7 @@ def run(
 
 
 @app.command()
-@mendable
+@one_line
 def plan(
     file: SweepPath,
     scale: Scale = "quick",
@@ -174,7 +185,7 @@ def plan(
 
 
 @app.command()
-@mendable
+@one_line
 def status(store: StorePath, as_json: AsJson = False) -> None:
     """Say how far a store is.
 
@@ -189,7 +200,7 @@ def status(store: StorePath, as_json: AsJson = False) -> None:
 
 
 @app.command()
-@mendable
+@one_line
 def export(
     store: StorePath, out: Annotated[Path, typer.Argument(metavar="OUT.nc", help="NetCDF file to write.")]
 ) -> None:
@@ -206,7 +217,7 @@ def export(
 
 
 @app.command()
-@mendable
+@one_line
 def plot(
     store: StorePath,
     out: Annotated[Path | None, typer.Option(metavar="OUT.png", help="Picture; beside the store if not given.")] = None,
@@ -227,7 +238,7 @@ def plot(
 
 
 @app.command()
-@mendable
+@one_line
 def chart(
     out: Annotated[Path, typer.Option(metavar="OUT.png|OUT.nc", help="Picture, or dataset.")] = Path("chart.png"),
     f: Annotated[
@@ -260,7 +271,7 @@ def chart(
 
 
 @app.command()
-@mendable
+@one_line
 def doctor() -> None:
     """Check this machine.
 

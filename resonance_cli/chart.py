@@ -10,7 +10,7 @@ import numpy as np
 
 import resonance_jax as rj
 from resonance_cli.printing import say
-from resonance_jax.jobs import sweepfile
+from resonance_cli.values import parse_values
 from resonance_jax.theory import SafeMomentum
 from resonance_jax.theory.search.resonances import curvatures_of
 
@@ -48,12 +48,12 @@ def chart(
         return {"growth_rate": rate(shift(f), problem, mu=mu, eta=eta).rate}
 
     safe = rj.theory.largest_safe_momentum(shift, problem, eta, rate=rate)
-    momenta = _momenta(safe) if mu is None else sweepfile.parse_values(mu, "mu").astype(float)
+    momenta = _momenta(safe) if mu is None else parse_values(mu, "mu").astype(float)
     if f is None:
         fastest = curvatures_of(shift(0.25), problem).turn(float(momenta.min()), eta)[1]
         frequencies = np.linspace(0, min(0.5, 1.1 * fastest / np.pi), POINTS)
     else:
-        frequencies = sweepfile.parse_values(f, "f").astype(float)
+        frequencies = parse_values(f, "f").astype(float)
     found = rj.sweep(point, {"f": frequencies, "mu": momenta}, progress=sys.stdout.isatty()).growth_rate
     if out.suffix == ".nc":
         found.to_netcdf(out, engine="scipy")

@@ -2,28 +2,34 @@
 
 import json
 import os
-import re
+import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import jax
-import matplotlib
 import numpy as np
-import xarray as xr
 
 import resonance_jax as rj
 from resonance_cli.printing import duration, say, size, table
-from resonance_jax.engine import chunks
-from resonance_jax.engine.axes import check_devices
+from resonance_cli.values import with_settings
+from resonance_jax.engine.devices import Device, check_devices, configure_devices
+from resonance_jax.engine.grid import Grid, prepare
+from resonance_jax.engine.progress import Bar, Lines
 from resonance_jax.jobs import job, sweepfile
 from resonance_jax.jobs.claims import table as claims_table
+from resonance_jax.jobs.layout import DIVERGED, MEANINGS, MISSING
+from resonance_jax.jobs.plan import plan as plan_job
+from resonance_jax.jobs.shards import Shard
 from resonance_jax.jobs.stopping import Guard
-from resonance_jax.jobs.store import DIVERGED, MEANINGS, MISSING, Store, load
+from resonance_jax.jobs.store import Store, load
 
-matplotlib.use("Agg")  # no window on a cluster
+if TYPE_CHECKING:
+    import xarray as xr
+
+os.environ["MPLBACKEND"] = "Agg"  # no window on a cluster
 MEASURES = ("loss", "distance")  # of `train`: where a run diverged, the mean says nothing but that
 
 
@@ -67,10 +73,11 @@ def run(
     cache: bool,
     cluster: Cluster,
 ) -> None:
-    part = _shard(shard)
+    part = Shard.parse(shard)
     _set_up(devices, cache)
     cluster.join()
-    with Guard(max_minutes) as guard:  # after jax.distributed, which has handlers of its own
+    remedy = "the same command with --resume goes on."
+    with Guard(max_minutes, remedy=remedy) as guard:  # after jax.distributed, which has handlers of its own
         swept, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype)
         facts = {"scale": scale, "variant": variant or "", "point": f"{file.name}:point"}
         outcome = job.run(
@@ -82,6 +89,7 @@ def run(
             resume=resume,
             shard=part,
             chunk=chunk,
+            report=_reporter,
             guard=guard,
         )
         kept = f", {outcome.kept} were there" if outcome.kept else ""
@@ -92,31 +100,23 @@ def run(
 
 
 def _set_up(devices: int | None, cache: bool) -> None:
-    # Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
-    cores = devices or min(8, os.cpu_count() or 1)
-    if jax.config.jax_num_cpu_devices != cores:  # pyright: ignore[reportAttributeAccessIssue]
-        jax.config.update("jax_num_cpu_devices", cores)
+    configure_devices(devices)
     if cache:
         rj.use_compilation_cache()
 
 
+def _reporter(cells: int) -> Bar | Lines:
+    return Bar(cells, show=True) if sys.stdout.isatty() else Lines(cells)
+
+
 def _prepare(
     file: Path, scale: str, settings: Sequence[str], variant: str | None, devices: int | None, dtype: str | None
-) -> tuple[sweepfile.SweepFile, chunks.Grid, tuple[Any, ...]]:
+) -> tuple[sweepfile.SweepFile, Grid, tuple[Device, ...]]:
     """The sweep of a file, traced and checked, and the devices to run it on."""
     swept = sweepfile.load(file, variant)
     jax.config.update("jax_enable_x64", (dtype or swept.dtype) == "float64")
-    axes = sweepfile.with_settings(swept.axes(scale), settings)
-    return swept, sweepfile.within(file, chunks.prepare, swept.point, axes), check_devices(devices)
-
-
-def _shard(text: str) -> job.Shard:
-    match = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise ValueError(
-            f"--shard must be i/n with i from 1 to n, got {text!r}; of three jobs the first is --shard 1/3"
-        )
-    return job.Shard(int(match[1]), int(match[2]))
+    axes = with_settings(swept.axes(scale), settings)
+    return swept, sweepfile.within(file, prepare, swept.point, axes), check_devices(devices)
 
 
 def _draw(swept: sweepfile.SweepFile, out: Path) -> None:
@@ -149,11 +149,11 @@ def plan(
     as_json: bool,
     began: float,
 ) -> None:
-    part = _shard(shard)
+    part = Shard.parse(shard)
     _set_up(devices, cache)
     _, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype)
     start = time.perf_counter() - began
-    found = job.plan(grid, devices=chosen, shard=part, chunk=chunk)
+    found = plan_job(grid, devices=chosen, shard=part, chunk=chunk)
     seconds = start + found.compile_seconds + found.chunks * found.chunk_seconds
     if as_json:
         print(json.dumps(found._asdict() | {"seconds": seconds}))
@@ -164,7 +164,7 @@ def plan(
         device_memory += f", {size(found.peak_device_bytes)} at the peak"
     rows = [
         ("device", found.device),
-        ("grid", " x ".join(f"{n} {name}" for name, n in zip(grid.coordinates, grid.shape, strict=True))),
+        ("grid", " x ".join(f"{n} {name}" for name, n in zip(grid.dims, grid.shape, strict=True))),
         ("cells", f"{found.cells:,} in {found.chunks} chunks of {' x '.join(map(str, found.chunk_shape))}"),
         ("time", f"{duration(seconds)}: {', '.join(f'{duration(each)} {what}' for what, each in parts.items())}"),
         ("memory", f"{size(found.peak_host_bytes)} of the host, {device_memory}"),
@@ -180,25 +180,25 @@ def status(path: Path, as_json: bool) -> None:
     store = Store.open(path)
     cells: Counter[int] = Counter()
     whole = damaged = 0
-    for unit in range(store.num_units):
-        found = store.read_status(unit)
+    for number in range(store.num_chunks):
+        found = store.read_status(number)
         if found is None:
-            damaged += store.finished(unit)
-            cells[0] += store.cells(unit)
+            damaged += store.finished(number)
+            cells[0] += store.cells(number)
         else:
             whole += 1
             cells.update({int(value): int(n) for value, n in zip(*np.unique(found, return_counts=True), strict=True)})
-    missing = store.num_units - whole - damaged
+    missing = store.num_chunks - whole - damaged
     counts = {name: cells[value] for value, name in enumerate(MEANINGS)}
     if as_json:
-        print(json.dumps({"chunks": store.num_units, "whole": whole, "missing": missing, "damaged": damaged} | counts))
+        print(json.dumps({"chunks": store.num_chunks, "whole": whole, "missing": missing, "damaged": damaged} | counts))
         return
     attrs = store.attrs
     rows = [
         ("sweep", f"{attrs.get('point')}, scale {attrs.get('scale')}, {attrs.get('dtype')} on {attrs.get('device')}"),
         ("made", f"{attrs.get('created')} by resonance_jax {attrs.get('resonance_jax')}, jax {attrs.get('jax')}"),
-        ("grid", " x ".join(f"{n} {name}" for name, n in zip(store.axes, store.shape, strict=True))),
-        ("chunks", f"{whole} of {store.num_units} whole, {missing} missing, {damaged} damaged"),
+        ("grid", " x ".join(f"{n} {name}" for name, n in zip(store.dims, store.shape, strict=True))),
+        ("chunks", f"{whole} of {store.num_chunks} whole, {missing} missing, {damaged} damaged"),
         ("cells", ", ".join(f"{n:,} {name}" for name, n in counts.items())),
     ]
     for entry in store.jobs()[-10:]:
@@ -240,9 +240,9 @@ def plot(path: Path, out: Path | None, file: Path | None, output: str | None) ->
     say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")
 
 
-def _load(path: Path) -> xr.Dataset:
+def _load(path: Path) -> "xr.Dataset":
     store = Store.open(path)
-    damaged = [u for u in range(store.num_units) if store.finished(u) and store.read_status(u) is None]
+    damaged = [n for n in range(store.num_chunks) if store.finished(n) and store.read_status(n) is None]
     if damaged:
         raise ValueError(f"{len(damaged)} chunks of {path} are damaged; `resonance run --resume` computes them again")
     return load(path)

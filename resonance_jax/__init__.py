@@ -1,15 +1,61 @@
 """Will SGD with momentum blow up on data that drifts?"""
 
-from resonance_jax import plotting as plotting
-from resonance_jax import problems as problems
-from resonance_jax import shifts as shifts
-from resonance_jax import theory as theory
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from resonance_jax._version import __version__ as __version__
 from resonance_jax.engine.cache import use_compilation_cache as use_compilation_cache
+from resonance_jax.jobs.claims import Claim as Claim
 from resonance_jax.numerics import logscale as logscale
 from resonance_jax.numerics.logscale import log10_mean as log10_mean
-from resonance_jax.runs import spectrum as spectrum
 from resonance_jax.runs.keys import cell_key as cell_key
-from resonance_jax.runs.oscillate import oscillate as oscillate
-from resonance_jax.runs.train import train as train
 from resonance_jax.sweep import sweep as sweep
+
+if TYPE_CHECKING:
+    from resonance_jax import plotting as plotting
+    from resonance_jax import problems as problems
+    from resonance_jax import shifts as shifts
+    from resonance_jax import theory as theory
+    from resonance_jax.runs import spectrum as spectrum
+    from resonance_jax.runs.oscillate import oscillate as oscillate
+    from resonance_jax.runs.train import train as train
+
+# Imported when they are first used: matplotlib, flax, optax and xarray take longer to import than JAX.
+_LAZY = {
+    "oscillate": "resonance_jax.runs.oscillate:oscillate",
+    "plotting": "resonance_jax.plotting",
+    "problems": "resonance_jax.problems",
+    "shifts": "resonance_jax.shifts",
+    "spectrum": "resonance_jax.runs.spectrum",
+    "theory": "resonance_jax.theory",
+    "train": "resonance_jax.runs.train:train",
+}
+
+__all__ = [
+    "Claim",
+    "cell_key",
+    "log10_mean",
+    "logscale",
+    "oscillate",
+    "plotting",
+    "problems",
+    "shifts",
+    "spectrum",
+    "sweep",
+    "theory",
+    "train",
+    "use_compilation_cache",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, _, attribute = _LAZY[name].partition(":")
+    found = importlib.import_module(module)
+    globals()[name] = getattr(found, attribute) if attribute else found
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -10,7 +10,7 @@ from jax.typing import ArrayLike
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps._shared import pick
 
 ETA = 0.01  # table of experiment 1

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 
 NOTIONS = {"mean": "mean", "mean_square": "mean square", "almost_sure": "almost sure"}
 OTHER_SEEDS = 1000  # added to a seed, so that the estimate knows nothing of the runs it is held against

@@ -1,7 +1,6 @@
 """Running sweep files: one after another, or several at once in processes of their own."""
 
 import multiprocessing
-import os
 import pkgutil
 import time
 from collections.abc import Iterator
@@ -14,14 +13,13 @@ import matplotlib.pyplot as plt
 import resonance_jax as rj
 import sweeps
 from resonance_jax.engine.cache import use_compilation_cache
+from resonance_jax.engine.devices import configure_devices
 from resonance_jax.jobs import sweepfile
 from resonance_jax.jobs.claims import table
 from resonance_jax.jobs.sweepfile import SweepFile
 from sweeps import _report
 
-# Read when JAX starts its first device. On a CPU one per core: no barrier between the cores in a step.
-jax.config.update("jax_num_cpu_devices", min(8, os.cpu_count() or 1))
-os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # several processes share a GPU, see --jobs
+configure_devices(share_gpu=True)  # several processes may run at once, see --jobs
 
 
 def names() -> list[str]:

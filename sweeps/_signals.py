@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps._shared import SCALES, Axes, Claims, Point, Sweep, pick
 
 NUM_STEPS = 2**17  # "a long sample trajectory"

@@ -4,7 +4,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps import _heatmap
 
 VARIANTS = {"independent_start": dict(joint_start=False)}  # the table: first two means drawn independently

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps import _response
 from sweeps._shared import each
 

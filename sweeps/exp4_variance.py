@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps import _response, _switching
 from sweeps._shared import each
 

@@ -9,7 +9,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps import _heatmap, _noise
 from sweeps._shared import each, pick
 

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps import _momentum, _response, exp6_mlp
 from sweeps._shared import each
 

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps import _heatmap
 from sweeps._shared import each
 

@@ -8,7 +8,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
-from resonance_jax.jobs.claims import Claim
+from resonance_jax import Claim
 from sweeps._shared import each, pick
 
 DTYPE = "float64"  # at mu = 0.75 and T = 2000 the log rho of float32 is off by 2e-3 however many steps RK4 takes

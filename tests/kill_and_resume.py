@@ -17,8 +17,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from resonance_jax.engine import chunks
-from resonance_jax.jobs import job
+import resonance_jax as rj
+from resonance_jax.engine import programs
+from resonance_jax.engine.grid import Grid
+from resonance_jax.engine.shapes import Index
 from resonance_jax.jobs.store import Store
 
 NUM_CHUNKS = 60
@@ -36,15 +38,15 @@ def axes() -> dict[str, np.ndarray]:
 def child(out: Path, log: Path) -> None:
     """One job, which writes down each chunk before it computes it."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-    run = chunks.run
+    run = programs.run
 
-    def counted(program: chunks.Program, grid: chunks.Grid, place: chunks.Place) -> list[np.ndarray]:
+    def counted(program: programs.Program, grid: Grid, index: Index) -> list[np.ndarray]:
         with open(log, "a") as file:
-            file.write(f"{place[0].start}\n")
-        return run(program, grid, place)
+            file.write(f"{index[0].start}\n")
+        return run(program, grid, index)
 
-    chunks.run = counted
-    job.run(chunks.prepare(point, axes()), out, devices=tuple(jax.local_devices()), resume=True, chunk=500)
+    programs.run = counted
+    rj.sweep(point, axes(), store=out, resume=True, chunk=500)
 
 
 def start(out: Path, log: Path) -> int:
@@ -73,7 +75,7 @@ def finished(out: Path) -> int:
     if not out.exists():
         return 0
     store = Store.open(out)
-    return sum(store.read_status(unit) is not None for unit in range(store.num_units))
+    return sum(store.read_status(number) is not None for number in range(store.num_chunks))
 
 
 def main() -> int:

@@ -18,12 +18,13 @@ from resonance_jax.theory.moments.maps import mean_square_map
 
 AMPLITUDE = np.array([0.5, -0.2, 0.3])
 # eigenvalues 0.1 to 10, dim 3; and a variance that breathes in 1 or 3 inputs
-COVARIANCES = [(0.9, 0.005, 2), (0.95, 0.005, 5), (0.5, 0.02, 1), (0.97, 0.002, 1), (0.9, 0.01, 20)]
+# (in larger steps a handful of runs carries the mean square, and its sampling error has no normal law)
+COVARIANCES = [(0.9, 0.004, 2), (0.95, 0.004, 5), (0.5, 0.005, 1), (0.97, 0.001, 1), (0.9, 0.01, 20)]
 BREATHING = [
     (1, 17, 0.98, 0.01, 5),
-    (1, 17, 0.9, 0.02, 1),
-    (3, 17, 0.95, 0.01, 2),
-    (3, 9, 0.9, 0.01, 1),
+    (1, 17, 0.9, 0.01, 1),
+    (3, 17, 0.95, 0.005, 2),
+    (3, 9, 0.9, 0.005, 1),
     (3, 17, 0.98, 0.01, 20),
 ]
 
@@ -108,12 +109,9 @@ def almost_sure_scores(num_runs, num_steps, burn_in):
     found, keys = {}, jax.random.split(jax.random.key(1), 64)
 
     def compare(name, shift, problem, means, roots, seed, mu, eta, samples):
-        rate = jax.jit(
-            jax.vmap(
-                lambda key: rj.theory.almost_sure_growth(shift, problem, mu=mu, eta=eta, key=key, num_steps=20_400).rate
-            )
-        )
-        ours = np.asarray(rate(keys), float)
+        settings = dict(mu=mu, eta=eta, num_steps=20_400)  # whole periods in each tenth
+        one = jax.vmap(lambda key: rj.theory.almost_sure_growth(shift, problem, key=key, **settings).rate)
+        ours = np.asarray(jax.jit(one)(keys), float)
         rng = np.random.default_rng(seed)
         theirs, error = typical_growth(rng, means, roots, num_runs, mu=mu, eta=eta, samples=samples, burn_in=burn_in)
         own_error = ours.std(ddof=1) / np.sqrt(len(ours))

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import resonance_jax as rj
 import resonance_jax.jobs.store
 from resonance_cli.app import app
-from resonance_jax.jobs.sweepfile import parse_values, with_settings
+from resonance_cli.values import parse_values, with_settings
 
 CHEAP = '''
 """A cheap sweep."""
@@ -189,16 +189,17 @@ def test_a_full_disk_loses_nothing(sweep_file, tmp_path, monkeypatch):
     write = resonance_jax.jobs.store.Store.write
     written = []
 
-    def until_full(self, unit, outputs):
+    def until_full(self, number, outputs, says_diverged):
         if len(written) == 3:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        written.append(unit)
-        write(self, unit, outputs)
+        written.append(number)
+        write(self, number, outputs, says_diverged)
 
     monkeypatch.setattr(resonance_jax.jobs.store.Store, "write", until_full)
     shown = resonance("run", sweep_file, "--out", out, rc=2).stderr
-    assert (
-        shown == f"error: cannot write {out}: No space left on device; what is finished is kept, mend it and --resume\n"
+    assert shown == (
+        f"error: cannot write {out}: No space left on device; finished chunks are kept, fix the problem and rerun with "
+        "--resume\n"
     )
     monkeypatch.undo()
     assert "3 chunks computed, 3 were there" in resonance("run", sweep_file, "--out", out, "--resume").stderr
@@ -223,7 +224,7 @@ def test_a_file_too_large_and_a_folder_that_cannot_be_written(sweep_file, tmp_pa
     ]
     result = subprocess.run([*big, "--chunk", "20000"], capture_output=True, text=True, check=False)
     assert result.returncode == 2, result
-    assert "File too large; what is finished is kept" in result.stderr
+    assert "File too large; finished chunks are kept" in result.stderr
     assert "Traceback" not in result.stderr
     shown = resonance("run", sweep_file, "--out", sweep_file / "a.zarr", rc=2).stderr
     assert "File exists" in shown
@@ -279,6 +280,41 @@ def test_plot_shows_what_diverged(tmp_path, monkeypatch):
     (strip,) = drawn[0].axes[0].child_axes
     assert strip.lines[0].get_ydata().tolist() == [50, 50, 100]
     assert json.loads(resonance("status", out, "--json").stdout)["diverged"] == 4
+
+
+STATIC = """
+import jax.numpy as jnp
+import xarray as xr
+
+def point(x, y, kind):
+    return {"z": x * y if kind == "product" else x + y}
+
+pair = dict(x=xr.DataArray([1.0, 2.0, 3.0], dims="run"), y=xr.DataArray([1.0, 2.0, 4.0], dims="run"))
+axes = dict(kind=["product", "sum", None], **pair)
+"""
+
+
+def test_a_file_with_static_and_zipped_axes(tmp_path):
+    file, out = tmp_path / "static.py", tmp_path / "s.zarr"
+    file.write_text(STATIC)
+    assert "3 kind x 3 run" in resonance("plan", file).stdout
+    resonance("run", file, "--out", out, "--set", "kind=sum, product")
+    data = xr.open_zarr(out)
+    assert data.z.sel(kind="product").values.tolist() == [1, 4, 12]
+    assert data.z.sel(kind="sum").values.tolist() == [2, 4, 7]
+    assert "2 kind x 3 run" in resonance("status", out).stdout
+    resonance("export", out, tmp_path / "s.nc")
+    assert xr.load_dataset(tmp_path / "s.nc", engine="scipy").x.dims == ("run",)
+    resonance("plot", out, "--out", tmp_path / "s.png")
+    for setting, message in {
+        "kind=sum,ratio": "axis 'kind' has no value 'ratio'; choose any of product, sum, None",
+        "x=1,2": "axis 'x' shares the dimension 'run' with others; change it in the sweep file",
+    }.items():
+        assert message in resonance("run", file, "--out", tmp_path / "t.zarr", "--set", setting, rc=2).stderr
+    shown = resonance("run", file, "--out", out, "--resume", rc=2).stderr
+    assert "axis kind is product, sum, None, in the store sum, product. Give another --out" in shown
+    shown = resonance("run", file, "--out", out, "--set", "kind=sum, product", rc=2).stderr
+    assert "has chunks of this sweep already; --resume goes on with them, or give another --out" in shown
 
 
 def test_plan_and_chart(sweep_file, tmp_path):
@@ -338,7 +374,7 @@ def test_sigterm_and_time_limit_end_cleanly(slow_file, tmp_path):
     process.send_signal(signal.SIGTERM)
     shown, errors = process.communicate(timeout=20)
     assert process.returncode == 75, errors
-    assert "stopped: SIGTERM. What is finished is stored; the same command with --resume goes on." in errors
+    assert "stopped: SIGTERM. Finished chunks are kept; the same command with --resume goes on." in errors
     assert json.loads(shown.splitlines()[-1])["event"] == "stopped: SIGTERM"
     before = json.loads(resonance("status", out, "--json").stdout)
     assert 1 <= before["whole"] < 40
@@ -348,7 +384,7 @@ def test_sigterm_and_time_limit_end_cleanly(slow_file, tmp_path):
     process = start("run", slow_file, "--out", out, "--resume", "--max-minutes", 0.02)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 75, errors
-    assert "--max-minutes 0.02" in errors
+    assert "the limit of 0.02 minutes" in errors
     assert time.monotonic() - begin < 30
     assert json.loads(resonance("status", out, "--json").stdout)["whole"] >= before["whole"]
 

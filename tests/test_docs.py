@@ -36,14 +36,12 @@ def without_digits(text):
 
 def store(path):
     """What the `resonance run` of docs/batch.md leaves behind, of one step."""
-    from resonance_jax.engine import chunks
-    from resonance_jax.jobs import job
+    import resonance_jax as rj
 
     def point(seed, mu):
         return {"loss": mu * seed, "diverged_at": jax.numpy.int32(-1)}
 
-    grid = chunks.prepare(point, dict(seed=np.arange(3.0), mu=[0.8, 0.9]))
-    job.run(grid, path, devices=tuple(jax.local_devices()[:1]))
+    rj.sweep(point, dict(seed=np.arange(3.0), mu=[0.8, 0.9]), store=path, devices=1)
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -33,13 +33,9 @@ def expected_step(mean, C, *, mu, eta, samples, factor=2.0, bias=True):
     D[: len(mean), : len(mean)] = C
     second = D + np.outer(x, x)
     # E[x_i x_j x_k x_l] of a Gaussian with mean x and covariance D
-    pairs = [("ij", "kl"), ("ik", "jl"), ("il", "jk")]
-    fourth = np.einsum("i,j,k,l->ijkl", x, x, x, x)
-    for a, b in pairs:
-        fourth = fourth + np.einsum(f"{a},{b}->ijkl", D, D)
-        fourth = (
-            fourth + np.einsum(f"{a},{b}->ijkl", D, np.outer(x, x)) + np.einsum(f"{a},{b}->ijkl", np.outer(x, x), D)
-        )
+    fourth, xx = np.einsum("i,j,k,l->ijkl", x, x, x, x), np.outer(x, x)
+    for pair in ("ij,kl", "ik,jl", "il,jk"):
+        fourth = fourth + sum(np.einsum(f"{pair}->ijkl", a, b) for a, b in ((D, D), (D, xx), (xx, D)))
     BB = factor**2 * (fourth / samples + (1 - 1 / samples) * np.einsum("ij,kl->ijkl", second, second))
     A0 = np.block([[np.eye(w), mu * np.eye(w)], [np.zeros((w, w)), mu * np.eye(w)]])
     # M = A0 - eta [[B, 0], [B, 0]]

@@ -13,10 +13,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from resonance_jax.engine import chunks
+from resonance_jax.engine.grid import prepare
 from resonance_jax.jobs import job
 from resonance_jax.jobs.identity import identity
-from resonance_jax.jobs.store import DIVERGED, MISSING, NONFINITE, OK, Store, load, status_of
+from resonance_jax.jobs.layout import DIVERGED, MISSING, NONFINITE, OK
+from resonance_jax.jobs.shards import Shard
+from resonance_jax.jobs.store import Store, load, status_of
+from resonance_jax.runs.divergence import says_diverged
 
 AXES = {"x": np.linspace(0.0, 1.0, 5), "seed": np.arange(4)}
 
@@ -43,7 +46,7 @@ def expected() -> dict[str, np.ndarray]:
 
 @pytest.fixture(scope="module")
 def grid():
-    return chunks.prepare(point, AXES)
+    return prepare(point, AXES)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def finished(grid, tmp_path_factory):
     out = tmp_path_factory.mktemp("store") / "finished.zarr"
     store = Store.create(out, grid, (2, 3), identity(grid, "x = 1\ny = 1", jax.local_devices()[:1]))
     job.run(grid, out, devices=tuple(jax.local_devices()[:1]))
-    assert store.num_units == 6
+    assert store.num_chunks == 6
     return out
 
 
@@ -96,7 +99,7 @@ def test_load_gives_whole_numbers_and_booleans_back(out):
 
 def test_what_is_not_computed_is_nan(grid, tmp_path):
     out = tmp_path / "part.zarr"
-    run(grid, out, chunk=4, shard=job.Shard(2, 5))
+    run(grid, out, chunk=4, shard=Shard(2, 5))
     data = xr.open_zarr(out)
     assert np.isfinite(data.z.isel(x=1)).all()
     for name in ("z", "n", "large", "curve"):
@@ -112,12 +115,12 @@ def test_status_of_cells():
         "diverged": np.array([[False, True, False, False, False]]),
         "curve": np.array([[[0.0, np.inf], [0.0, 0.0], [0.0, 0.0], [np.nan, 0.0], [0.0, 0.0]]]),
     }
-    assert status_of(outputs, 2).tolist() == [[NONFINITE, DIVERGED, NONFINITE, DIVERGED, OK]]
-    assert status_of({"n": np.array([1, 2])}, 1).tolist() == [OK, OK]
+    assert status_of(outputs, 2, says_diverged).tolist() == [[NONFINITE, DIVERGED, NONFINITE, DIVERGED, OK]]
+    assert status_of({"n": np.array([1, 2])}, 1, says_diverged).tolist() == [OK, OK]
 
 
 def test_a_result_of_nan_is_a_result(tmp_path):
-    grid = chunks.prepare(lambda x: {"y": x * jnp.nan}, {"x": [1.0, 2.0]})
+    grid = prepare(lambda x: {"y": x * jnp.nan}, {"x": [1.0, 2.0]})
     assert run(grid, tmp_path / "nan.zarr", chunk=1).chunks == 2
     assert run(grid, tmp_path / "nan.zarr", resume=True).chunks == 0
     assert (xr.open_zarr(tmp_path / "nan.zarr").status == NONFINITE).all()
@@ -146,14 +149,14 @@ def test_damaged_chunks_alone_are_computed_again(grid, out, damage, name):
     outcome = run(grid, out, resume=True)
     assert (outcome.chunks, outcome.kept) == (1, 5)
     assert data_files(out) == before
-    unit = "/".join(name.split("/")[2:4])
+    chunk = "/".join(name.split("/")[2:4])
     touched = {file for file in before if (out / file).stat().st_mtime_ns != times[file]}
-    assert touched == {f"{each}/c/{unit}" for each in ("z", "n", "large", "status")} | {f"curve/c/{unit}/0"}
+    assert touched == {f"{each}/c/{chunk}" for each in ("z", "n", "large", "status")} | {f"curve/c/{chunk}/0"}
 
 
 def test_a_damaged_coordinate_or_description_is_refused(grid, out):
     flip_a_bit(out / "x" / "c" / "0")
-    with pytest.raises(ValueError, match=r"axis x of .*copy.zarr is damaged; give another --out"):
+    with pytest.raises(ValueError, match=r"axis x of .*copy.zarr is damaged; give another store"):
         run(grid, out, resume=True)
     (out / "z" / "zarr.json").write_text("{")
     with pytest.raises(ValueError, match=r"is not a store of a sweep, or is damaged"):
@@ -161,10 +164,10 @@ def test_a_damaged_coordinate_or_description_is_refused(grid, out):
 
 
 def test_another_sweep_is_refused(grid, out):
-    other = chunks.prepare(point, AXES | {"x": np.linspace(0.0, 2.0, 5)})
+    other = prepare(point, AXES | {"x": np.linspace(0.0, 2.0, 5)})
     with pytest.raises(ValueError, match=r"holds another sweep: axis x is 5 values from 0 to 2 \(float64\), in"):
         run(other, out, resume=True)
-    fewer = chunks.prepare(lambda x, seed: {"z": x}, {"seed": [1, 2], "x": [1.0]})
+    fewer = prepare(lambda x, seed: {"z": x}, {"seed": [1, 2], "x": [1.0]})
     with pytest.raises(ValueError, match=r"axes seed, x, in the store x, seed"):
         run(fewer, out, resume=True)
 
@@ -172,11 +175,11 @@ def test_another_sweep_is_refused(grid, out):
         return point(x, seed) | {"z": x * jnp.asarray(seed, x.dtype) * 1.5}
 
     with pytest.raises(ValueError, match=r"the point computes something else; first change of the file: 'y = 2', in "):
-        run(chunks.prepare(changed, AXES), out, source="x = 1\ny = 2", resume=True)
+        run(prepare(changed, AXES), out, source="x = 1\ny = 2", resume=True)
     with pytest.raises(ValueError, match=r"chunks of 1 x 1 cells, in the store 2 x 3"):
         run(grid, out, resume=True, chunk=1)
     with jax.enable_x64(True), pytest.raises(ValueError, match=r"dtype is float64, in the store float32"):
-        run(chunks.prepare(point, AXES), out, resume=True)
+        run(prepare(point, AXES), out, resume=True)
 
 
 def test_the_same_sweep_in_another_file_goes_on(grid, out):
@@ -187,7 +190,7 @@ def test_who_comes_second_takes_the_store_of_the_first(grid, tmp_path):
     first = Store.create(tmp_path / "race.zarr", grid, (2, 3), {"who": "first"})
     second = Store.create(tmp_path / "race.zarr", grid, (5, 4), {"who": "second"})
     assert second.attrs["who"] == "first"
-    assert second.box == first.box == (2, 3)
+    assert second.chunk_shape == first.chunk_shape == (2, 3)
     assert [file.name for file in tmp_path.iterdir()] == ["race.zarr"]
 
 
@@ -204,15 +207,15 @@ def test_a_locked_chunk_is_refused_and_a_free_one_is_not(grid, tmp_path):
         with pytest.raises(ValueError, match=r"is being written by another job that works on the same chunks; wait"):
             run(grid, out)
         with pytest.raises(ValueError, match=r"is being written by another job"):
-            run(grid, out, shard=job.Shard(2, 2))
-        assert run(grid, out, shard=job.Shard(1, 2)).chunks == 3
+            run(grid, out, shard=Shard(2, 2))
+        assert run(grid, out, shard=Shard(1, 2)).chunks == 3
         process.stdin.close()
     assert run(grid, out, resume=True).chunks == 3
 
 
 @pytest.mark.parametrize("name", ["../evil", "a/b", "status", ".z", ""])
 def test_names_that_lead_out_of_the_store_are_refused(tmp_path, name):
-    grid = chunks.prepare(lambda x: {name: x}, {"x": [1.0]})
+    grid = prepare(lambda x: {name: x}, {"x": [1.0]})
     with pytest.raises(ValueError, match=r"cannot be the name of an array in a store; use letters, digits and _"):
         run(grid, tmp_path / "evil.zarr")
     assert list(tmp_path.iterdir()) == []
@@ -233,7 +236,7 @@ def test_links_and_codecs_of_strangers_are_refused(grid, out, tmp_path):
 
 
 def test_no_store(tmp_path):
-    with pytest.raises(ValueError, match=r"no store at .*; give the folder that `resonance run --out` wrote"):
+    with pytest.raises(ValueError, match=r"no store at .*; give the folder that a sweep was stored in"):
         Store.open(tmp_path / "none.zarr")
     (tmp_path / "file").write_text("")
     with pytest.raises(ValueError, match=r"no store at"):

@@ -9,7 +9,8 @@ import pytest
 import xarray as xr
 
 import resonance_jax as rj
-from resonance_jax.engine import chunks
+from resonance_jax.engine import programs, shapes
+from resonance_jax.engine.grid import prepare
 
 AXES = dict(seed=np.arange(3), f=np.linspace(0, 0.05, 7), mu=np.linspace(0.95, 0.999, 5))
 
@@ -115,12 +116,12 @@ def test_grid_too_large_for_the_memory_is_cut(monkeypatch):
     axes = dict(x=np.linspace(0, 1, 11), y=np.linspace(0, 1, 13))
     plenty = rj.sweep(wide, axes, devices=1)
     assert plenty.attrs["num_chunks"] == 1
-    monkeypatch.setattr(chunks, "free_memory", lambda device: 0.4 * plenty.attrs["peak_bytes"])
+    monkeypatch.setattr(programs, "free_memory", lambda device: 0.4 * plenty.attrs["peak_bytes"])
     cut = rj.sweep(wide, axes, devices=1)
     assert cut.attrs["num_chunks"] > 4
     assert cut.attrs["peak_bytes"] <= 0.2 * plenty.attrs["peak_bytes"]
     xr.testing.assert_allclose(cut, plenty, rtol=1e-5)
-    monkeypatch.setattr(chunks, "free_memory", lambda device: 0)  # nothing fits: one cell each, no endless search
+    monkeypatch.setattr(programs, "free_memory", lambda device: 0)  # nothing fits: one cell each, no endless search
     assert rj.sweep(wide, dict(x=[0.0, 1.0, 2.0], y=[1.0]), devices=2).attrs["chunk_shape"] == [2, 1]
 
 
@@ -175,51 +176,57 @@ def test_the_search_for_a_chunk_ends_and_keeps_to_the_budget():
     for shape, devices, budget, most in itertools.product(sides, range(1, 9), (0, 0.3, 1, 2, 3.3, 9, 64), (5, 10**9)):
         tried = []
 
-        def share(box, devices=devices, budget=budget, most=most, tried=tried):
-            tried.append(math.prod(box))
-            cells = math.prod(box) / devices
+        def share(trial, devices=devices, budget=budget, most=most, tried=tried):
+            tried.append(math.prod(trial))
+            cells = math.prod(trial) / devices
             if cells > most:
                 raise MemoryError
             return cells / budget if budget else math.inf
 
-        box = chunks.split_evenly(chunks.box_that_fits(shape, math.prod(shape), devices, share), devices)
+        found = shapes.padded(shapes.shape_that_fits(shape, math.prod(shape), devices, share), devices)
         assert all(more > less for more, less in itertools.pairwise(tried)), (shape, devices, budget)
-        assert math.prod(box) <= devices * budget or math.prod(box) == devices  # one cell on each is always tried
+        assert math.prod(found) <= devices * budget or math.prod(found) == devices  # one cell on each is always tried
 
-    def never(box):
+    def never(shape):
         raise MemoryError
 
     with pytest.raises(MemoryError, match=r"one cell for each of 4 devices does not fit into the memory; take fewer"):
-        chunks.box_that_fits((2, 2, 2), 8, 4, never)
+        shapes.shape_that_fits((2, 2, 2), 8, 4, never)
 
 
 def test_a_chunk_rounded_up_to_four_devices_is_not_compiled_for_ever(monkeypatch):
     """Eight cells become sixteen on four devices, half of that eight again; a cell takes 0.3 of a device's budget."""
     compiled = []
 
-    def compile_box(cell, box, devices):
-        compiled.append(box)
+    def compile_chunk(cell, mapped, shape, devices):
+        compiled.append(shape)
         assert len(compiled) < 10
-        program = chunks.Program(None, box, 0.0)
-        program.peak_bytes = 0.3 * math.prod(box) / len(devices)
+        program = programs.Program(None, shape, 0.0)
+        program.peak_bytes = 0.3 * math.prod(shape) / len(devices)
         return program
 
-    monkeypatch.setattr(chunks, "compile_box", compile_box)
-    monkeypatch.setattr(chunks, "free_memory", lambda device: 1 / chunks.MEMORY_SHARE)
-    grid = chunks.prepare(lambda x, y, z: {"sum": x + y + z}, {name: [1.0, 2.0] for name in "xyz"})
-    box, program = chunks.compile_to_fit(grid, grid.size, ("a", "b", "c", "d"), may_shrink=True)
+    monkeypatch.setattr(programs, "compile_chunk", compile_chunk)
+    monkeypatch.setattr(programs, "free_memory", lambda device: 1 / programs.MEMORY_SHARE)
+    grid = prepare(lambda x, y, z: {"sum": x + y + z}, {name: [1.0, 2.0] for name in "xyz"})
+    shape, compiled_programs = programs.compile_to_fit(grid, grid.size, ("a", "b", "c", "d"), may_shrink=True)
     assert compiled == [(4, 2, 2), (1, 4, 2)]
-    assert (box, program.box) == ((1, 2, 2), (1, 4, 2))
+    assert (shape, compiled_programs[()].shape) == ((1, 2, 2), (1, 4, 2))
 
 
 @pytest.mark.parametrize("shape", [(10, 100, 100), (3, 7, 5), (1,), (13, 1, 17)])
 @pytest.mark.parametrize("limit", [1, 2, 6, 50, 1000, 10**9])
 @pytest.mark.parametrize("devices", [1, 2, 3])
-def test_box(shape, limit, devices):
-    box = chunks.split_evenly(chunks.box_of(shape, limit), devices)
-    assert np.prod(chunks.box_of(shape, limit)) <= max(limit, 1)
-    assert max(box) % devices == 0
-    assert all(b <= n + devices - 1 for b, n in zip(box, shape, strict=True))
+def test_shape_of_a_chunk(shape, limit, devices):
+    shared = shapes.padded(shapes.chunk_shape(shape, limit), devices)
+    assert np.prod(shapes.chunk_shape(shape, limit)) <= max(limit, 1)
+    assert max(shared) % devices == 0
+    assert all(b <= n + devices - 1 for b, n in zip(shared, shape, strict=True))
+    half = shapes.halved(shared, devices)
+    if half is None:
+        assert np.prod(shared) == devices
+    else:
+        assert np.prod(half) < np.prod(shared)
+        assert max(half) % devices == 0
 
 
 @pytest.mark.parametrize(
@@ -234,7 +241,10 @@ def test_box(shape, limit, devices):
         (dict(x=[-(2**63)], y=[1.0]), r"axis 'x' must fit into int32, got -9223372036854775808; use float values"),
         (dict(x=[np.nan], y=[1.0]), r"axis 'x' must be finite in float32, got nan"),
         (dict(x=[2**31], y=[1.0]), r"axis 'x' must fit into int32, got 2147483648; use float values"),
-        (dict(x=["a"], y=[1.0]), r"axis 'x' must hold real numbers, got dtype <U1; index other things by integers"),
+        (
+            dict(x=[1j], y=[1.0]),
+            r"axis 'x' must hold real numbers, or hashable values such as strings, got dtype",
+        ),
         (
             dict(x=[1.0], z=[1.0]),
             r"axis 'z' is not a parameter of point, which has \['x', 'y'\]; rename or remove the axis",
@@ -308,6 +318,6 @@ def test_values_on_axes_are_checked_before_anything_compiles(axes, message, monk
         problem = rj.problems.linear_regression(dim=dim, samples=1, max_dim=3)
         return rj.oscillate(jax.random.key(0), shift=shift, problem=problem, mu=mu, eta=0.01, num_steps=20, tail=20)
 
-    monkeypatch.setattr(chunks, "compile_box", lambda *_: pytest.fail("compiled"))
+    monkeypatch.setattr(programs, "compile_chunk", lambda *_: pytest.fail("compiled"))
     with pytest.raises(ValueError, match=message):
         rj.sweep(point, axes)

@@ -4,40 +4,14 @@ import json
 import time
 from typing import Any, Self
 
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
-from rich.text import Text
-
-
-class _Rate(ProgressColumn):
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:,.0f}/s" if task.speed else "")
-
 
 class Bar:
     """A bar of cells on the terminal, or nothing."""
 
-    def __init__(self, total: int, show: bool) -> None:
-        self._progress = None
+    def __init__(self, total: int, *, show: bool) -> None:
+        self._progress: Any = None
         if show:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=16),  # all fits into 80 columns
-                MofNCompleteColumn(),
-                TextColumn("cells"),
-                _Rate(),
-                TimeElapsedColumn(),
-                TimeRemainingColumn(),
-            )
-            self._progress = Progress(*columns)
+            self._progress = _progress()
             self._task = self._progress.add_task("", total=total)
 
     def say(self, what: str) -> None:
@@ -56,6 +30,26 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         if self._progress:
             self._progress.stop()
+
+
+def _progress() -> Any:
+    """What a bar shows, in 80 columns."""
+    from rich import progress  # slow to import
+    from rich.text import Text
+
+    class Rate(progress.ProgressColumn):
+        def render(self, task: progress.Task) -> Text:
+            return Text(f"{task.speed:,.0f}/s" if task.speed else "")
+
+    return progress.Progress(
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(bar_width=16),
+        progress.MofNCompleteColumn(),
+        progress.TextColumn("cells"),
+        Rate(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+    )
 
 
 class Lines:

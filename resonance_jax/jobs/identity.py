@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from resonance_jax._version import __version__
-from resonance_jax.engine import chunks
-from resonance_jax.engine.axes import Device
-from resonance_jax.engine.chunks import Grid, Shape
+from resonance_jax.engine.devices import Device, name_of
+from resonance_jax.engine.grid import Grid
+from resonance_jax.engine.shapes import Shape
 from resonance_jax.jobs.store import Store
 
 
 def identity(grid: Grid, source: str, devices: Sequence[Device]) -> dict[str, Any]:
     """What must be the same for two jobs to share a store."""
     return {
-        "program": chunks.digest(grid.cell),
+        "program": grid.digest(),
         "source": source,
         "resonance_jax": __version__,
         "jax": jax.__version__,
@@ -38,20 +38,21 @@ def check_same(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | 
     found = differences(store, grid, attrs, chunk)
     if found:
         raise ValueError(
-            f"{store.path} holds another sweep: {'; '.join(found)}. Give another --out, or the sweep it was made with"
+            f"{store.path} holds another sweep: {'; '.join(found)}. Give another store, or the sweep it was made with"
         )
 
 
 def differences(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None = None) -> list[str]:
     """What sets a sweep apart from that of a store, in words. A file that computes the same is the same sweep."""
     found = []
-    if store.axes != tuple(grid.coordinates):
-        found.append(f"axes {', '.join(grid.coordinates)}, in the store {', '.join(store.axes)}")
+    axes = {name: dim for name, (dim, _) in grid.coordinates.items()}
+    if store.dims != grid.dims or store.axes != axes:
+        found.append(f"axes {_axes(axes)}, in the store {_axes(store.axes)}")
     else:
-        for name, values in grid.coordinates.items():
+        for name, (_, labels) in grid.coordinates.items():
             stored = store.coordinate(name)
-            if stored.shape != values.shape or not np.array_equal(stored, values):
-                found.append(f"axis {name} is {_range(values)}, in the store {_range(stored)}")
+            if stored.shape != labels.shape or not np.array_equal(stored, labels):
+                found.append(f"axis {name} is {_range(labels)}, in the store {_range(stored)}")
     found += [
         f"{name} is {attrs[name]}, in the store {store.attrs.get(name)}"
         for name in ("resonance_jax", "jax", "dtype", "backend")
@@ -61,8 +62,8 @@ def differences(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int |
         found.append(
             f"the point computes something else{_first_change(store.attrs.get('source', ''), attrs['source'])}"
         )
-    if not found and chunk is not None and chunks.box_of(grid.shape, chunk) != store.box:
-        found.append(f"chunks of {_by(chunks.box_of(grid.shape, chunk))} cells, in the store {_by(store.box)}")
+    if not found and chunk is not None and grid.chunk_shape(chunk) != store.chunk_shape:
+        found.append(f"chunks of {_by(grid.chunk_shape(chunk))} cells, in the store {_by(store.chunk_shape)}")
     return found
 
 
@@ -75,16 +76,19 @@ def _first_change(old: str, new: str) -> str:
     return f"; first change of the file: {added!r}, in the store {removed!r}"
 
 
+def _axes(coordinates: Mapping[str, str]) -> str:
+    """Names of the axes, with the dimension of those that lie along another one's."""
+    return ", ".join(name if name == dim else f"{name} along {dim}" for name, dim in coordinates.items())
+
+
 def _range(values: np.ndarray) -> str:
+    if values.dtype.kind not in "iuf":
+        return ", ".join(map(str, values))
     return f"{len(values)} values from {values[0]:g} to {values[-1]:g} ({values.dtype})"
 
 
 def _by(shape: Shape) -> str:
     return " x ".join(map(str, shape))
-
-
-def name_of(devices: Sequence[Device]) -> str:
-    return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"
 
 
 def now() -> str:

@@ -23,18 +23,20 @@ class Guard:
 
     Args:
         minutes: until the end; None: no limit.
+        remedy: how to go on, last in the message.
     """
 
-    def __init__(self, minutes: float | None = None) -> None:
+    def __init__(self, minutes: float | None = None, *, remedy: str = "resume=True goes on.") -> None:
         self.writing = threading.Lock()  # held by whoever must not be interrupted
         self.farewell: Callable[[str], None] = lambda reason: None  # called with the reason, last thing before the end
         self._minutes = minutes
+        self._remedy = remedy
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
 
     def stop_unless_time_for(self, seconds: float) -> None:
-        """End now if what comes next, which takes so long, could not be finished."""
+        """End now if what comes next, which takes this long, could not be finished."""
         if self._deadline is not None and time.monotonic() + seconds > self._deadline:
-            self._end(f"the next chunk would end after --max-minutes {self._minutes:g}")
+            self._end(f"the next chunk would end after the limit of {self._minutes:g} minutes")
 
     def __enter__(self) -> Self:
         self._reader, self._writer = os.pipe()
@@ -58,7 +60,7 @@ class Guard:
         while True:
             left = None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
             if not select.select([self._reader], [], [], left)[0]:
-                self._end(f"--max-minutes {self._minutes:g} are over")
+                self._end(f"the limit of {self._minutes:g} minutes is over")
             number = os.read(self._reader, 1)[0]
             if number == 0:
                 return
@@ -69,10 +71,7 @@ class Guard:
         self.writing.acquire()  # and never released: nothing is written after this
         with contextlib.suppress(Exception):
             self.farewell(reason)
-            print(
-                f"stopped: {reason}. What is finished is stored; the same command with --resume goes on.",
-                file=sys.stderr,
-            )
+            print(f"stopped: {reason}. Finished chunks are kept; {self._remedy}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(STOPPED)  # the devices may be at work for minutes yet, and Python would wait for them

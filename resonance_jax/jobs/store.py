@@ -1,38 +1,41 @@
 """Results on disk: a zarr v3 store that any xarray user can open, while a job still writes to it.
 
-One work unit is one chunk of every output and of `status`. An output is written before the status of its cells, each
-file by a rename, so a unit counts as done only when all of it is there; a checksum in every file tells whether it still
-is. Metadata is written once, before the store gets its name.
+A chunk of the grid is one file of every output and of `status`; chunks are numbered in C order. An output is written
+before the status of its cells, each file by a rename, so a chunk counts as done only when all of it is there; a
+checksum in every file tells whether it still is. Metadata is written once, before the store gets its name.
 """
 
 import contextlib
 import errno
 import json
 import math
-import os
-import re
 import shutil
 import uuid
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import zarr
-from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from resonance_jax.engine.chunks import Grid, Place, Shape
+from resonance_jax.engine.grid import Grid
+from resonance_jax.engine.shapes import Index, Shape, shape_of
+from resonance_jax.jobs.layout import (
+    DIVERGED,
+    MISSING,
+    NAME,
+    NONFINITE,
+    OK,
+    STATUS,
+    check_inside,
+    check_metadata,
+    write_metadata,
+)
 
-MISSING, OK, DIVERGED, NONFINITE = range(4)
-MEANINGS = ("missing", "ok", "diverged", "nonfinite")
-STATUS = "status"
-NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)  # of an array, which is the name of a folder too
-CODECS = {"bytes", "zstd", "crc32c"}  # all that a store of ours holds; none of them runs code from a file
-DIVERGES = {  # outputs by which a point says that its run diverged; those of `train` and `oscillate` are such
-    "diverged_at": lambda step: step >= 0,
-    "diverged": lambda flag: flag.astype(bool),
-}
+if TYPE_CHECKING:
+    import xarray as xr
+
+SaysDiverged = Callable[[str, np.ndarray], np.ndarray]  # name of an output, its values -> where the run diverged
 
 
 class Store:
@@ -40,37 +43,40 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        _check_metadata(path)
+        check_metadata(path)
         with zarr.config.set({"array.write_empty_chunks": True}):  # a chunk of NaN is a result, too
             group = zarr.open_group(path, mode="r+", zarr_format=3, use_consolidated=False)
             arrays = dict(group.arrays())
         self.attrs: dict[str, Any] = dict(group.attrs)
         self._status: Any = arrays.pop(STATUS)
-        self.axes: tuple[str, ...] = self._status.metadata.dimension_names
-        self._coordinates: dict[str, Any] = {name: arrays.pop(name) for name in self.axes}
-        self.outputs: dict[str, Any] = arrays
+        self.outputs: dict[str, Any] = {name: arrays.pop(name) for name in self.attrs["outputs"]}
+        self._coordinates: dict[str, Any] = {name: arrays.pop(name) for name in self.attrs["axes"]}
+        self.dims: tuple[str, ...] = self._status.metadata.dimension_names
+        self.axes: dict[str, str] = {
+            name: array.metadata.dimension_names[0] for name, array in self._coordinates.items()
+        }
         self.shape: Shape = self._status.shape
-        self.box: Shape = self._status.chunks
-        self.blocks: Shape = tuple(-(-n // b) for n, b in zip(self.shape, self.box, strict=True))
-        self.num_units = math.prod(self.blocks)
+        self.chunk_shape: Shape = self._status.chunks
+        self.blocks: Shape = tuple(-(-n // side) for n, side in zip(self.shape, self.chunk_shape, strict=True))
+        self.num_chunks = math.prod(self.blocks)
 
     @classmethod
     def open(cls, path: Path) -> Self:
         """ValueError unless there is a store of ours."""
         if not (path / "zarr.json").is_file():
-            raise ValueError(f"no store at {path}; give the folder that `resonance run --out` wrote")
+            raise ValueError(f"no store at {path}; give the folder that a sweep was stored in")
         try:
             return cls(path)
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} is not a store of a sweep, or is damaged: {error}; give another folder") from None
 
     @classmethod
-    def create(cls, path: Path, grid: Grid, box: Shape, attrs: Mapping[str, Any]) -> Self:
+    def create(cls, path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[str, Any]) -> Self:
         """Make the store under another name and move it into place: it is whole when it appears.
 
         Where another job was faster, its store is opened.
         """
-        for name in (*grid.dims, *grid.coordinates):
+        for name in (*grid.outputs, *grid.coordinates):
             if not NAME.fullmatch(name) or name == STATUS:
                 raise ValueError(
                     f"{name!r} cannot be the name of an array in a store; use letters, digits and _, and not {STATUS!r}"
@@ -80,7 +86,7 @@ class Store:
             return cls.open(path)
         partial = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
         try:
-            _write_metadata(partial, grid, box, attrs)
+            write_metadata(partial, grid, chunk_shape, attrs)
             partial.rename(path)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
@@ -92,68 +98,68 @@ class Store:
     def coordinate(self, name: str) -> np.ndarray:
         """Values of an axis; ValueError where their file is damaged."""
         try:
-            return self._coordinates[name][:]
+            values = self._coordinates[name][:]
+            return values if values.dtype.kind in "iufb" else np.array(values.tolist())
         except OSError:
             raise
         except Exception:
-            raise ValueError(f"axis {name} of {self.path} is damaged; give another --out") from None
+            raise ValueError(f"axis {name} of {self.path} is damaged; give another store") from None
 
-    def place(self, unit: int) -> Place:
-        """Where a unit lies in the grid."""
-        return tuple(
-            slice(i * b, min((i + 1) * b, n)) for i, b, n in zip(self._block(unit), self.box, self.shape, strict=True)
-        )
+    def index(self, number: int) -> Index:
+        """Where a chunk lies in the grid."""
+        sides = zip(self._block(number), self.chunk_shape, self.shape, strict=True)
+        return tuple(slice(i * side, min((i + 1) * side, n)) for i, side, n in sides)
 
-    def cells(self, unit: int) -> int:
-        return math.prod(s.stop - s.start for s in self.place(unit))
+    def cells(self, number: int) -> int:
+        return math.prod(shape_of(self.index(number)))
 
-    def write(self, unit: int, outputs: Mapping[str, np.ndarray]) -> None:
+    def write(self, number: int, outputs: Mapping[str, np.ndarray], says_diverged: SaysDiverged) -> None:
         """Outputs first, their status last: it is what makes them count."""
-        place = self.place(unit)
+        index = self.index(number)
         for name, array in self.outputs.items():
-            array[place] = outputs[name]
-        self._status[place] = status_of(outputs, len(self.axes))
+            array[index] = outputs[name]
+        self._status[index] = status_of(outputs, len(self.shape), says_diverged)
 
-    def read_status(self, unit: int) -> np.ndarray | None:
-        """Status of the cells of a unit whose every file is there and whole; None where one is missing or damaged."""
-        place = self.place(unit)
+    def read_status(self, number: int) -> np.ndarray | None:
+        """Status of the cells of a chunk whose every file is there and whole; None where one is missing or damaged."""
+        index = self.index(number)
         try:
-            if not all(self._file(name, unit).is_file() for name in (*self.outputs, STATUS)):
+            if not all(self._file(name, number).is_file() for name in (*self.outputs, STATUS)):
                 return None
             for array in self.outputs.values():
-                array[place]  # raises where the checksum does not fit
-            status = self._status[place]
+                array[index]  # raises where the checksum does not fit
+            status = self._status[index]
             return status if np.all(status != MISSING) else None
         except OSError:
             raise
         except Exception:  # a damaged file makes codecs raise what they like
             return None
 
-    def finished(self, unit: int) -> bool:
-        """Whether the unit was written to its end; `read_status` also looks at what is in the files."""
-        return self._file(STATUS, unit).is_file()
+    def finished(self, number: int) -> bool:
+        """Whether the chunk was written to its end; `read_status` also looks at what is in the files."""
+        return self._file(STATUS, number).is_file()
 
-    def begun(self, unit: int) -> bool:
-        """Whether a file of the unit is there, whole or not."""
-        return any(self._file(name, unit).exists() for name in (*self.outputs, STATUS))
+    def begun(self, number: int) -> bool:
+        """Whether a file of the chunk is there, whole or not."""
+        return any(self._file(name, number).exists() for name in (*self.outputs, STATUS))
 
-    def remove(self, units: Sequence[int]) -> None:
-        """Remove what there is of these units, and what a killed job left behind of them."""
-        for unit in units:
+    def remove(self, numbers: Sequence[int]) -> None:
+        """Remove what there is of these chunks, and what a killed job left behind of them."""
+        for number in numbers:
             for name in (STATUS, *self.outputs):  # a file that is half of a chunk would be read before it is written
-                self._file(name, unit).unlink(missing_ok=True)
+                self._file(name, number).unlink(missing_ok=True)
         for name in (STATUS, *self.outputs):
             unfinished = list((self.path / name).rglob("*.partial"))
-            wanted = {self._file(name, unit) for unit in units} if unfinished else set()
+            wanted = {self._file(name, number) for number in numbers} if unfinished else set()
             for file in unfinished:
                 if file.with_name(file.name.split(".")[0]) in wanted:
                     file.unlink(missing_ok=True)
 
     @contextlib.contextmanager
-    def locked(self, units: Iterable[int]) -> Iterator[bool]:
-        """Hold these units, at most until the process ends, however it ends; ValueError where another one holds any.
+    def locked(self, numbers: Iterable[int]) -> Iterator[bool]:
+        """Hold these chunks, at most until the process ends, however it ends; ValueError where another one holds any.
 
-        A lock is a byte of one file, so any two jobs that share a unit exclude each other, however they are split.
+        A lock is a byte of one file, so any two jobs that share a chunk exclude each other, however they are split.
 
         Yields:
             False where the file system has no locks.
@@ -163,13 +169,13 @@ class Store:
         with open(self.path / STATUS / ".lock", "ab") as file:
             has_locks = True
             try:
-                for unit in units:
-                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, unit)
+                for number in numbers:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
             except OSError as error:
                 if error.errno in (errno.EACCES, errno.EAGAIN):
                     raise ValueError(
                         f"{self.path} is being written by another job that works on the same chunks; "
-                        "wait for it, or give each job a --shard of its own"
+                        "wait for it, or give each job a shard of its own"
                     ) from None
                 has_locks = False
             yield has_locks
@@ -187,19 +193,19 @@ class Store:
                     entries.append(json.loads(line))
         return entries
 
-    def _block(self, unit: int) -> tuple[int, ...]:
-        return tuple(int(i) for i in np.unravel_index(unit, self.blocks))
+    def _block(self, number: int) -> tuple[int, ...]:
+        return tuple(int(i) for i in np.unravel_index(number, self.blocks))
 
-    def _file(self, name: str, unit: int) -> Path:
+    def _file(self, name: str, number: int) -> Path:
         folder = self.path / name
         file = folder / self._status.metadata.encode_chunk_key(
-            self._block(unit) + (0,) * (self.outputs[name].ndim - len(self.shape) if name in self.outputs else 0)
+            self._block(number) + (0,) * (self.outputs[name].ndim - len(self.shape) if name in self.outputs else 0)
         )
-        _check_inside(self.path, file.parent)
+        check_inside(self.path, file.parent)
         return file
 
 
-def status_of(outputs: Mapping[str, np.ndarray], rank: int) -> np.ndarray:
+def status_of(outputs: Mapping[str, np.ndarray], rank: int, says_diverged: SaysDiverged) -> np.ndarray:
     """Status of each cell: diverged by the account of the run itself, else nonfinite where a number is, else ok."""
 
     def anywhere(flags: np.ndarray) -> np.ndarray:
@@ -210,89 +216,23 @@ def status_of(outputs: Mapping[str, np.ndarray], rank: int) -> np.ndarray:
     for output in outputs.values():
         if output.dtype.kind in "fc":
             status[anywhere(~np.isfinite(output))] = NONFINITE
-    for name, diverges in DIVERGES.items():
-        if name in outputs:
-            status[anywhere(diverges(outputs[name]))] = DIVERGED
+    for name, output in outputs.items():
+        status[anywhere(says_diverged(name, output))] = DIVERGED
     return status
 
 
-def load(path: Path) -> Any:
+def load(path: Path) -> "xr.Dataset":
     """The whole store as a dataset in memory; whole-number outputs as such, once nothing of them is missing."""
     import xarray as xr
 
     store = Store.open(path)
     data = xr.open_zarr(path).load()
     for name, array in store.outputs.items():
-        kind = store.attrs["outputs"][name]
+        kind = data.attrs["outputs"][name]
         if array.dtype.kind in "iu" and not np.isnan(data[name]).any():
             data[name] = data[name].astype(kind)
-    return data
-
-
-def _write_metadata(path: Path, grid: Grid, box: Shape, attrs: Mapping[str, Any]) -> None:
-    outputs = {name: str(out.dtype) for name, out in grid.cell.outputs.items()}
-    group = zarr.create_group(path, zarr_format=3, attributes={**attrs, "outputs": outputs})
-    settings: dict[str, Any] = dict(compressors=[ZstdCodec(level=1), Crc32cCodec()])
-    for name, values in grid.coordinates.items():
-        array = group.create_array(
-            name, shape=values.shape, chunks=values.shape, dtype=values.dtype, dimension_names=(name,), **settings
-        )
-        array[:] = values
-    for name, out in grid.cell.outputs.items():
-        dtype, missing = _stored_as(out.dtype)
-        group.create_array(
-            name,
-            shape=grid.shape + out.shape,
-            chunks=box + tuple(max(n, 1) for n in out.shape),
-            dtype=dtype,
-            fill_value=missing,
-            dimension_names=grid.dims[name],
-            attributes={} if dtype.kind in "fc" else {"_FillValue": missing},  # xarray reads it as NaN
-            **settings,
-        )
-    group.create_array(
-        STATUS,
-        shape=grid.shape,
-        chunks=box,
-        dtype=np.uint8,
-        fill_value=MISSING,
-        dimension_names=tuple(grid.coordinates),
-        attributes={"flag_values": list(range(len(MEANINGS))), "flag_meanings": " ".join(MEANINGS)},
-        **settings,
-    )
-    with warnings.catch_warnings():  # that the specification does not have it yet; xarray asks for it all the same
-        warnings.filterwarnings("ignore", message="Consolidated metadata")
-        zarr.consolidate_metadata(path)
-
-
-def _stored_as(dtype: Any) -> tuple[np.dtype, Any]:
-    """How numbers of a type are stored, and what stands for those not computed."""
-    dtype = np.dtype(dtype)
-    if dtype.kind == "b":
-        return np.dtype(np.int8), -1
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return dtype, int(info.max if dtype.kind == "u" else info.min)
-    return dtype, math.nan
-
-
-def _check_metadata(path: Path) -> None:
-    """ValueError for codecs that are not ours, and for names and links that lead out of the store.
-
-    By reading JSON alone, before anything else looks at the store.
-    """
-    for file in sorted(path.glob("*/zarr.json")):
-        if not NAME.fullmatch(file.parent.name):
-            raise ValueError(f"{file.parent.name!r} is not the name of an array")
-        _check_inside(path, file)
-        metadata = json.loads(file.read_text(encoding="utf-8"))
-        foreign = {codec["name"] for codec in metadata["codecs"]} - CODECS
-        if foreign or metadata.get("storage_transformers"):
-            raise ValueError(f"array {file.parent.name!r} has codecs {sorted(foreign)} that are not used here")
-        if metadata["chunk_key_encoding"] != {"name": "default", "configuration": {"separator": "/"}}:
-            raise ValueError(f"array {file.parent.name!r} names its chunks in a way that is not used here")
-
-
-def _check_inside(root: Path, path: Path) -> None:
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
-        raise ValueError(f"{path} leads out of the store")
+    text = {
+        name: (data[name].dims, store.coordinate(name)) for name in store.axes if data[name].dtype.kind not in "iufb"
+    }
+    data.attrs = {name: value for name, value in data.attrs.items() if name not in ("outputs", "axes")}
+    return data.assign_coords(text)

@@ -1,22 +1,15 @@
-"""Sweep files: a point and its axes, in Python, and axes from a command line."""
+"""Sweep files: a point and its axes, in Python."""
 
 import functools
 import importlib
 import importlib.util
 import inspect
-import re
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
-
-import numpy as np
-
-WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
-NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-MOST_VALUES = 10**7  # of one axis; more is a slip of the finger
 
 
 class SweepFile(NamedTuple):
@@ -123,64 +116,3 @@ def _lines(path: Path, error: Exception) -> list[int]:
     """Lines of the file that the error passed through."""
     frames = traceback.extract_tb(error.__traceback__)
     return [frame.lineno or 0 for frame in frames if Path(frame.filename).resolve() == path.resolve()]
-
-
-# Axes from a command line
-
-
-def with_settings(axes: dict[str, Any], settings: Sequence[str]) -> dict[str, np.ndarray]:
-    """The axes of a file with those given as text in their place; an axis of whole numbers stays one.
-
-    >>> with_settings({"mu": [0.9, 0.99], "seed": [0, 1]}, ["seed=0..3"])["seed"].tolist()
-    [0, 1, 2, 3]
-    """
-    changed = {name: np.asarray(values) for name, values in axes.items()}
-    for setting in settings:
-        name, equals, text = setting.partition("=")
-        name = name.strip()
-        if not equals or not name.isidentifier():
-            raise ValueError(f"--set needs name=values, got {setting!r}; write e.g. --set mu=0.9:0.99:10")
-        values = parse_values(text, name)
-        old = changed.get(name)
-        if old is not None and old.dtype.kind in "iu":
-            if np.any(values != np.round(values)):
-                raise ValueError(f"axis {name!r} holds whole numbers, got {text!r}; write e.g. {name}=0..9")
-            values = values.astype(old.dtype)
-        elif old is not None:
-            values = values.astype(float)
-        changed[name] = values
-    return changed
-
-
-def parse_values(text: str, name: str = "axis") -> np.ndarray:
-    """Numbers and ranges with commas between: `0.9,0.99`, `0:0.05:100` (a hundred from 0 to 0.05), `0..9` (whole ones).
-
-    >>> parse_values("0:1:5").tolist()
-    [0.0, 0.25, 0.5, 0.75, 1.0]
-    >>> parse_values("1,2,4..6").tolist()
-    [1, 2, 4, 5, 6]
-    """
-    return np.concatenate([_parse_item(item.strip(), name) for item in text.split(",")])
-
-
-def _parse_item(item: str, name: str) -> np.ndarray:
-    first, dots, last = item.partition("..")
-    if dots and WHOLE.fullmatch(first) and WHOLE.fullmatch(last) and int(first) <= int(last):
-        return int(first) + np.arange(_few_enough(int(last) - int(first) + 1, item, name))
-    parts = item.split(":")
-    if len(parts) == 3 and all(map(NUMBER.fullmatch, parts[:2])) and WHOLE.fullmatch(parts[2]) and int(parts[2]) >= 1:
-        return np.linspace(float(parts[0]), float(parts[1]), _few_enough(int(parts[2]), item, name))
-    if WHOLE.fullmatch(item):
-        return np.array([int(item)])
-    if NUMBER.fullmatch(item):
-        return np.array([float(item)])
-    raise ValueError(
-        f"cannot read {item!r} as values of {name}; write numbers (0.9,0.99), a range with its number of values "
-        "(0:0.05:100) or whole numbers (0..9)"
-    )
-
-
-def _few_enough(number: int, item: str, name: str) -> int:
-    if number > MOST_VALUES:
-        raise ValueError(f"{item!r} are {number} values of {name}, at most {MOST_VALUES} are taken; split the sweep")
-    return number

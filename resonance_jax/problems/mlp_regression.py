@@ -1,11 +1,10 @@
 """Experiment 6: a network fits a nonlinear target on Gaussian inputs whose mean moves."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
-from flax import linen as nn
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -14,20 +13,8 @@ from resonance_jax.problems.base import Batch, Noise, Problem
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
 
-
-class MLP(nn.Module):
-    """A fully connected ReLU network with one output, initialised as He et al."""
-
-    hidden: Sequence[int] = (20, 20)
-
-    @nn.compact
-    def __call__(self, x: Array) -> Array:
-        def dense(width: int) -> nn.Dense:
-            return nn.Dense(width, kernel_init=nn.initializers.he_normal(), param_dtype=x.dtype, precision="highest")
-
-        for width in self.hidden:
-            x = nn.relu(dense(width)(x))
-        return dense(1)(x)
+if TYPE_CHECKING:
+    from flax import linen as nn
 
 
 def cosine_of_distance(x: Array) -> Array:
@@ -45,7 +32,7 @@ def mlp_regression(
     loss_factor: ArrayLike = 2.0,
     noisy_test: bool = False,
     test_samples: int = 128,
-    module: nn.Module | None = None,
+    module: "nn.Module | None" = None,
     target: Callable[[Array], Array] = cosine_of_distance,
 ) -> Problem:
     """Fit  y = target(x) + epsilon  on `samples` draws a step of  x ~ N(m_k, c I).
@@ -83,7 +70,11 @@ def mlp_regression(
     checks.between("noise_variance", noise_variance, 0, jnp.inf, "give a variance")
     checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
     dtype = jnp.result_type(float)
-    network = MLP(tuple(hidden)) if module is None else module
+    if module is None:
+        from resonance_jax.problems.mlp import MLP  # flax is slow to import
+
+        module = MLP(tuple(hidden))
+    network = module
     factor = jnp.asarray(loss_factor, dtype)
     _check_shapes(network, target, jax.ShapeDtypeStruct((samples, dim), dtype))
 
@@ -131,7 +122,7 @@ def mlp_regression(
     )
 
 
-def _check_shapes(network: nn.Module, target: Callable[[Array], Array], x: jax.ShapeDtypeStruct) -> None:
+def _check_shapes(network: "nn.Module", target: Callable[[Array], Array], x: jax.ShapeDtypeStruct) -> None:
     rows = x.shape[0]
     outputs: Any = jax.eval_shape(lambda key, x: network.init_with_output(key, x)[0], jax.random.key(0), x)
     if outputs.shape not in ((rows,), (rows, 1)):

@@ -1,6 +1,7 @@
 """When a run counts as diverged: relative to its start, not to the range of floats."""
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -37,3 +38,18 @@ def reference(start: Array, zero: Array) -> Array:
 def positive(error: Array, otherwise: ArrayLike) -> Array:
     """The error; another number where it is 0, infinite or NaN."""
     return jnp.where((error > 0) & jnp.isfinite(error), error, jnp.asarray(otherwise, error.dtype))
+
+
+def says_diverged(name: str, output: np.ndarray) -> np.ndarray:
+    """Where an output of a point says that its run diverged: `diverged` where it is True, `diverged_at` from 0 on.
+
+    `oscillate` returns the one and `train` the other; a point of your own may return either.
+
+    >>> says_diverged("diverged_at", np.array([-1, 0, 7])).tolist()
+    [False, True, True]
+    """
+    if name == "diverged_at":
+        return output >= 0
+    if name == "diverged":
+        return output.astype(bool)
+    return np.zeros(output.shape, bool)

@@ -8,18 +8,20 @@ twice.
 import math
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax.numpy as jnp
 import numpy as np
-import xarray as xr
 
 from resonance_jax import checks
 from resonance_jax._version import __version__
-from resonance_jax.theory.search.batches import Rate, evaluate, program_of
+from resonance_jax.theory.search.batches import Rate, evaluate, trace_rate
 from resonance_jax.theory.search.contour import CORNERS, chains, crossed_edges, segments, sign
 from resonance_jax.theory.search.islands import find_islands
 from resonance_jax.theory.search.lattice import Known, Values
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 NEIGHBOURS = ((0, -1), (1, 0), (0, 1), (-1, 0))  # of a cell, across its edges in the order of `contour.CORNERS`
 
@@ -32,7 +34,7 @@ def stability_boundary(
     chunk: int = 1024,
     max_evaluations: int = 200_000,
     **ranges: tuple[float, float],
-) -> xr.Dataset:
+) -> "xr.Dataset":
     """The curve rate = 0 over two hyperparameters, traced without a dense grid.
 
     Found are all pieces that separate points of the coarse grid, each followed wherever it leads within the ranges, and
@@ -64,6 +66,8 @@ def stability_boundary(
     >>> bool(abs(edge.x**2 + edge.y**2 - 1).max() < 1e-4), int(edge.piece.max()) + 1
     (True, 1)
     """
+    import xarray as xr  # slow to import, and not needed for the rates
+
     checks.at_least_one("coarse", coarse, "it counts the cells of the first grid along a range")
     checks.at_least_one("chunk", chunk, "it counts the points that are evaluated together")
     checks.at_least_one("max_evaluations", max_evaluations, "leave it out for 200,000")
@@ -73,8 +77,8 @@ def stability_boundary(
             f"got {max_evaluations}; raise it, or take a smaller coarse"
         )
     x, y = _check_ranges(ranges)
-    program = program_of(rate, (x, y))
-    for name, expected in program.ranges:
+    cell = trace_rate(rate, (x, y))
+    for name, expected in cell.ranges:
         expected.check(ranges[name])
     wanted = _check_tolerance(tolerance, ranges)
     halvings = {name: max(0, math.ceil(math.log2(_width(ranges[name]) / coarse / wanted[name]))) for name in (x, y)}
@@ -84,7 +88,7 @@ def stability_boundary(
 
     def values_at(lattice: np.ndarray) -> np.ndarray:
         position = low + spacing * lattice
-        return evaluate(program, {x: position[:, 0], y: position[:, 1]}, chunk=chunk)
+        return evaluate(cell, {x: position[:, 0], y: position[:, 1]}, chunk=chunk)
 
     known, cells, stride = _refine(values_at, sides, coarse, max_evaluations)
     if stride != (1, 1):

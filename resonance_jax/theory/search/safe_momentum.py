@@ -11,7 +11,7 @@ from resonance_jax import checks
 from resonance_jax.numerics.estimate import Estimate
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.noise.mean_square import mean_square_growth
-from resonance_jax.theory.search.batches import evaluate, program_of
+from resonance_jax.theory.search.batches import evaluate, trace_rate
 from resonance_jax.theory.search.drifts import Drifts, drifts_of
 from resonance_jax.theory.search.first_growth import Bracket, first_growth
 
@@ -114,15 +114,15 @@ def largest_safe_momentum(
     checks.between("lowest", lowest, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("highest", highest, lowest, 1, "it is the end of the scan, above lowest", open_low=True)
     drifts = drifts_of(shift, problem, eta, frequencies)
-    program = program_of(_Growth(drifts.shift, problem, rate), ARGUMENTS)
-    for name, expected in program.ranges:
+    cell = trace_rate(_Growth(drifts.shift, problem, rate), ARGUMENTS)
+    for name, expected in cell.ranges:
         expected.check({"frequency": drifts.argument(drifts.at(lowest)), "mu": [lowest, highest], "eta": eta}[name])
 
     def rates(f: np.ndarray, mu: np.ndarray, errors: float = SURE) -> np.ndarray:
         order = np.argsort(drifts.cost(f), kind="stable")  # a chunk takes as long as its longest product
         columns = drifts.argument(f)[order], mu[order], np.full(len(f), eta), np.full(len(f), errors)
         found = np.empty(len(f))
-        found[order] = evaluate(program, dict(zip(ARGUMENTS, columns, strict=True)), chunk=chunk)
+        found[order] = evaluate(cell, dict(zip(ARGUMENTS, columns, strict=True)), chunk=chunk)
         if np.isnan(found).any():
             bad = np.flatnonzero(np.isnan(found))[0]
             raise ValueError(
