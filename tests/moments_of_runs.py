@@ -1,8 +1,8 @@
 """Mean square and typical growth under a covariance matrix and under a moving variance, against simulated runs.
 
 `python -m tests.moments_of_runs` simulates 10^5 runs at five settings each, by the plain loop below in float64, and
-prints a z-score for each. Of a mean square the score is that of log E ||xi||^2 after 200 steps from E xi xi^T = I; of the
-almost-sure rate it is that of the mean growth of log ||xi||, between independent sets of runs.
+prints a z-score for each. Of a mean square the score is that of log E ||xi||^2 after 200 steps from E xi xi^T = I. Of
+the almost-sure rate it is that of the mean growth of log ||xi||, between independent sets of runs.
 """
 
 import functools
