@@ -155,7 +155,7 @@ def _claim(holds: Any, message: str) -> None:
         raise AssertionError(message)
 
 
-def _first_bad(values: np.ndarray) -> str:
+def _first_bad(values: Any) -> str:
     step = int(np.argwhere(~np.isfinite(values))[0][0]) if not np.isfinite(values).all() else 0
     return f"{values[step]} at step {step}"
 
