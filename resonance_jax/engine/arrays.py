@@ -10,7 +10,6 @@ import jax
 import numpy as np
 from jax.sharding import NamedSharding
 
-from resonance_jax.engine.devices import Device
 from resonance_jax.engine.memory import memory_error
 
 SAMPLE_BYTES = 4096  # of a NumPy array, to tell most others apart before all of it is compared
@@ -21,14 +20,11 @@ class SharedArray:
 
     def __init__(self, value: jax.Array) -> None:
         self.value = value
-        self._copies: dict[tuple[Device, ...], jax.Array] = {}
+        self._copies: dict[NamedSharding, jax.Array] = {}
 
     @functools.cached_property
     def digest(self) -> str:
-        """SHA-256 of its values, dtype and shape."""
-        whole = hashlib.sha256(f"{self.value.dtype} {self.value.shape} ".encode())
-        whole.update(_bytes_of(_on_host(self.value)))
-        return whole.hexdigest()
+        return digest_of(_on_host(self.value))
 
     def like(self) -> jax.ShapeDtypeStruct:
         """Shape and dtype, as a program takes them."""
@@ -37,11 +33,10 @@ class SharedArray:
 
     def on(self, sharding: NamedSharding) -> jax.Array:
         """One copy on each device of a sharding that splits nothing; made when it is first asked for."""
-        devices = tuple(sharding.mesh.devices.flat)
-        if devices not in self._copies:
+        if sharding not in self._copies:
             with _memory_error(self.value):
-                self._copies[devices] = jax.device_put(self.value, sharding)  # no copy where it is
-        return self._copies[devices]
+                self._copies[sharding] = jax.device_put(self.value, sharding)  # no copy on a device that has it
+        return self._copies[sharding]
 
 
 _shared: weakref.WeakValueDictionary[Any, SharedArray] = weakref.WeakValueDictionary()
@@ -64,6 +59,13 @@ def share(value: np.ndarray | jax.Array) -> SharedArray:
         with _memory_error(value):
             found = _shared[key] = SharedArray(jax.device_put(value, may_alias=False))
     return found
+
+
+def digest_of(array: np.ndarray) -> str:
+    """SHA-256 of values, dtype and shape."""
+    whole = hashlib.sha256(f"{array.dtype} {array.shape} ".encode())
+    whole.update(_bytes_of(array).data)
+    return whole.hexdigest()
 
 
 def _memory_error(value: np.ndarray | jax.Array) -> Any:

@@ -6,14 +6,16 @@ read by every pass of the compiler, and stored once more with each executable.
 JAX keeps constants in three places: with the whole program; with each `jit` inside it, however deep in loops and
 branches; and in the equations themselves, where `jax_use_simplified_jaxpr_constants` is set. In the first place they
 only need another value. In the others the equations around them are bound again, so that JAX hands the new arguments
-down. Inside `jax.checkpoint` and primitives of other packages, constants of a `jit` stay constants.
+down. Inside primitives without a rule here, constants of a `jit` stay constants.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal, jaxpr_as_fun
 
@@ -22,39 +24,65 @@ from resonance_jax.fused import fused
 LEAST_BYTES = 4096  # smaller constants cost a compiler nothing, and it can compute with them
 
 Known = Mapping[Any, Any]  # key of a constant -> what stands for it
+Opened = tuple[Any, Sequence[Any]]  # a traced program and its constants
 
 
-def take_out(closed: ClosedJaxpr) -> tuple[Callable[..., list[Any]], list[Any]]:
+def take_out(closed: ClosedJaxpr) -> tuple[Callable[..., list[Any]], list[Any], list[Any]]:
     """A program as a function of its large constants.
 
     Args:
         closed: from `jax.make_jaxpr`.
 
     Returns:
-        A function of the large constants and then of the arguments of the program, and the large constants.
+        A function of the large constants and then of the arguments of the program; the large constants; and the arrays
+        that stay constants.
 
     >>> closed = jax.make_jaxpr(lambda x: x + np.ones(5000, np.float32))(1.0)
-    >>> program, (ones,) = take_out(closed)
+    >>> program, (ones,), _ = take_out(closed)
     >>> program(3 * ones, 1.0)[0][:2].tolist()
     [4.0, 4.0]
     """
-    found = _found(closed)
-    if not found:
-        return jaxpr_as_fun(closed), []
+    opened = _opened(closed)
+    large = {_key(value): value for value in _constants(opened, _within_reach) if _is_large(value)}
+    every = {_key(value): value for value in _constants(opened, _inner)}
+    others = [value for key, value in every.items() if key not in large]
+    if not large:
+        return jaxpr_as_fun(closed), [], others
 
     def run(*args: Any) -> list[Any]:
-        known = dict(zip(found, args[: len(found)], strict=True))
-        return _evaluate(closed, args[len(found) :], known)
+        known = dict(zip(large, args[: len(large)], strict=True))
+        return _evaluate(opened, args[len(large) :], known)
 
-    return run, list(found.values())
+    return run, list(large.values()), others
+
+
+def _constants(opened: Opened, inner: Callable[[Any], Iterator[Opened]]) -> Iterator[Any]:
+    """All arrays among the constants, in the order of the program; some more than once."""
+    jaxpr, consts = opened
+    literals = (atom.val for eqn in jaxpr.eqns for atom in eqn.invars if isinstance(atom, Literal))
+    returned = (atom.val for atom in jaxpr.outvars if isinstance(atom, Literal))
+    yield from filter(_is_array, itertools.chain(consts, literals, returned))
+    for eqn in jaxpr.eqns:
+        for each in inner(eqn):
+            yield from _constants(each, inner)
+
+
+def _is_array(value: Any) -> bool:
+    if isinstance(value, jax.core.Tracer):  # pyright: ignore[reportAttributeAccessIssue]
+        return False
+    return isinstance(value, np.ndarray | jax.Array) and value.ndim > 0
 
 
 def _is_large(value: Any) -> bool:
-    if isinstance(value, jax.core.Tracer) or not isinstance(value, np.ndarray | jax.Array):
-        return False
-    if jax.dtypes.issubdtype(value.dtype, jax.dtypes.extended):  # keys: they have no bytes of their own
+    """Keys are not: they have no bytes of their own. Nor is an array that other processes have a part of."""
+    if not _is_array(value) or is_key(value):
         return False
     return value.nbytes >= LEAST_BYTES and getattr(value, "is_fully_addressable", True)
+
+
+def is_key(value: Any) -> bool:
+    """Whether an array holds random keys."""
+    return jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
 
 
 def _key(value: Any) -> Any:
@@ -64,49 +92,29 @@ def _key(value: Any) -> Any:
     return value.ctypes.data, value.shape, value.strides, str(value.dtype)
 
 
-def _found(closed: Any) -> dict[Any, Any]:
-    """Key -> large constant, each once, in the order of the program."""
-    jaxpr, consts = _opened(closed)
-    return {_key(value): value for value in consts if _is_large(value)} | _found_in_equations(jaxpr)
-
-
-def _found_in_equations(jaxpr: Any) -> dict[Any, Any]:
-    found: dict[Any, Any] = {}
-    for eqn in jaxpr.eqns:
-        found |= _literals(eqn.invars) | _found_inside(eqn)
-    return found | _literals(jaxpr.outvars)
-
-
-def _literals(atoms: Sequence[Any]) -> dict[Any, Any]:
-    return {_key(atom.val): atom.val for atom in atoms if isinstance(atom, Literal) and _is_large(atom.val)}
-
-
-def _found_inside(eqn: Any) -> dict[Any, Any]:
-    """Those of the programs inside an equation that can be bound again."""
-    found: dict[Any, Any] = {}
-    if eqn.primitive.name == "fused":  # its own constants are operands already
-        return _found_in_equations(eqn.params["jaxpr"]) if eqn.params["rank"] == 0 else {}
-    if eqn.primitive.name in RULES:
-        for inner in _inner(eqn):
-            found |= _found(inner)
-    return found
-
-
-def _opened(jaxpr: Any) -> tuple[Any, Sequence[Any]]:
-    """A traced program and its constants; newer versions of JAX have one class for both."""
+def _opened(jaxpr: Any) -> Opened:
+    """Newer versions of JAX have one class for a program with and without its constants."""
     return getattr(jaxpr, "jaxpr", jaxpr), getattr(jaxpr, "consts", ())
 
 
-def _inner(eqn: Any) -> Iterator[Any]:
+def _inner(eqn: Any) -> Iterator[Opened]:
+    """The programs inside an equation."""
     for value in eqn.params.values():
         for one in value if isinstance(value, tuple | list) else (value,):
             if isinstance(one, Jaxpr | ClosedJaxpr):
-                yield one
+                jaxpr, consts = _opened(one)
+                yield jaxpr, () if eqn.primitive.name == "fused" else consts  # its own constants are operands
 
 
-def _evaluate(closed: Any, args: Sequence[Any], known: Known) -> list[Any]:
+def _within_reach(eqn: Any) -> Iterator[Opened]:
+    """Those inside an equation that can be bound again."""
+    if eqn.primitive.name in RULES and not eqn.params.get("rank"):  # `fused` under `vmap` stays as it is
+        yield from _inner(eqn)
+
+
+def _evaluate(opened: Opened, args: Sequence[Any], known: Known) -> list[Any]:
     """The program on its arguments, with what is known in the place of its large constants."""
-    jaxpr, consts = _opened(closed)
+    jaxpr, consts = opened
 
     def replaced(value: Any) -> Any:
         return known.get(_key(value), value) if _is_large(value) else value
@@ -120,7 +128,7 @@ def _evaluate(closed: Any, args: Sequence[Any], known: Known) -> list[Any]:
     for eqn in jaxpr.eqns:
         operands = [read(atom) for atom in eqn.invars]
         with eqn.ctx.manager:
-            if _found_inside(eqn):
+            if any(_is_large(value) for each in _within_reach(eqn) for value in _constants(each, _within_reach)):
                 results = RULES[eqn.primitive.name](functools.partial(_evaluate, known=known), eqn, operands)
             else:
                 results = eqn.primitive.bind(*operands, **eqn.primitive.get_bind_params(eqn.params))
@@ -130,7 +138,7 @@ def _evaluate(closed: Any, args: Sequence[Any], known: Known) -> list[Any]:
 
 # Equations with a program inside, bound again. What `evaluate` closes over, JAX makes an operand of theirs.
 
-Evaluate = Callable[[Any, Sequence[Any]], list[Any]]
+Evaluate = Callable[[Opened, Sequence[Any]], list[Any]]
 
 
 def _call(evaluate: Evaluate, eqn: Any, operands: list[Any]) -> list[Any]:
@@ -145,14 +153,11 @@ def _scan(evaluate: Evaluate, eqn: Any, operands: list[Any]) -> list[Any]:
     num_xs = sum(np.ndim(one) != aval.ndim for one, aval in zip(operands, body.in_avals, strict=True))
     num_carry = sum(var.aval.ndim == aval.ndim for var, aval in zip(eqn.outvars, body.out_avals, strict=True))
     num_consts = len(operands) - num_carry - num_xs
-    consts, start, xs = (
-        operands[:num_consts],
-        operands[num_consts : -num_xs or None],
-        operands[len(operands) - num_xs :],
-    )
+    consts, start = operands[:num_consts], operands[num_consts : num_consts + num_carry]
+    xs = operands[num_consts + num_carry :]
 
     def step(carry: list[Any], x: list[Any]) -> tuple[list[Any], list[Any]]:
-        results = evaluate(body, [*consts, *carry, *x])
+        results = evaluate(_opened(body), [*consts, *carry, *x])
         return results[:num_carry], results[num_carry:]
 
     settings = {name: eqn.params[name] for name in ("length", "reverse", "unroll")}
@@ -163,24 +168,38 @@ def _scan(evaluate: Evaluate, eqn: Any, operands: list[Any]) -> list[Any]:
 def _while(evaluate: Evaluate, eqn: Any, operands: list[Any]) -> list[Any]:
     num_cond, num_body = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
     of_cond, of_body = operands[:num_cond], operands[num_cond : num_cond + num_body]
+    cond, body = _opened(eqn.params["cond_jaxpr"]), _opened(eqn.params["body_jaxpr"])
     return jax.lax.while_loop(
-        lambda carry: evaluate(eqn.params["cond_jaxpr"], [*of_cond, *carry])[0],
-        lambda carry: evaluate(eqn.params["body_jaxpr"], [*of_body, *carry]),
+        lambda carry: evaluate(cond, [*of_cond, *carry])[0],
+        lambda carry: evaluate(body, [*of_body, *carry]),
         operands[num_cond + num_body :],
     )
 
 
 def _cond(evaluate: Evaluate, eqn: Any, operands: list[Any]) -> list[Any]:
     index, *others = operands
-    branches = [functools.partial(lambda branch, *args: evaluate(branch, args), one) for one in eqn.params["branches"]]
+    branches = [functools.partial(lambda branch, *args: evaluate(branch, args), each) for each in _inner(eqn)]
     return jax.lax.switch(index, branches, *others)
+
+
+def _checkpoint(evaluate: Evaluate, eqn: Any, operands: list[Any]) -> list[Any]:
+    """Itself with more operands: in line, XLA would compute once what is to be computed again."""
+    (body,) = _inner(eqn)
+    first = jax.make_jaxpr(lambda *args: evaluate(body, args))(*operands)
+    operands = [*first.consts, *operands]
+    num_consts = len(first.consts)
+
+    def without_constants(*args: Any) -> list[Any]:
+        return jaxpr_as_fun(ClosedJaxpr(first.jaxpr, args[:num_consts]))(*args[num_consts:])
+
+    inner = jax.make_jaxpr(without_constants)(*operands).jaxpr
+    return eqn.primitive.bind(*operands, **(eqn.params | {"jaxpr": inner}))
 
 
 def _fused(evaluate: Evaluate, eqn: Any, operands: list[Any]) -> list[Any]:
     jaxpr = eqn.params["jaxpr"]
     num_consts = len(jaxpr.constvars)
-    closed = ClosedJaxpr(jaxpr, operands[:num_consts])
-    return fused(lambda *args: evaluate(closed, args))(*operands[num_consts:])
+    return fused(lambda *args: evaluate((jaxpr, operands[:num_consts]), args))(*operands[num_consts:])
 
 
 RULES: dict[str, Callable[[Evaluate, Any, list[Any]], list[Any]]] = {
@@ -191,5 +210,6 @@ RULES: dict[str, Callable[[Evaluate, Any, list[Any]], list[Any]]] = {
     "scan": _scan,
     "while": _while,
     "cond": _cond,
+    "remat2": _checkpoint,
     "fused": _fused,
 }
