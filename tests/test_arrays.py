@@ -175,6 +175,18 @@ def test_wherever_it_is_used_an_array_is_an_argument(use, kind, monkeypatch):
     np.testing.assert_allclose(swept.y, rj.sweep(point, {"x": AXES["x"]}, devices=2).y, rtol=2e-5, atol=1e-6)
 
 
+def test_a_kernel_does_not_read_a_large_array_entry_by_entry():
+    """Written out, that would be a load for each entry in each thread, and minutes of compiling."""
+    array = jnp.asarray(np.tile(DATA, 20))
+
+    def point(x):
+        return {"y": fused(lambda x: jax.lax.fori_loop(0, 5, lambda k, c: 0.5 * c + array[7], x))(x)}
+
+    one = only_cell(point, {"x": AXES["x"]})
+    traced = jax.jit(one.program).trace(one.arrays[0].like(), jax.ShapeDtypeStruct((), jnp.float32))
+    assert len(traced.lower(lowering_platforms=("cuda",)).as_text()) < 20_000
+
+
 def test_a_large_array_is_not_part_of_the_program():
     """Of 2 * 10^7 numbers; compiling takes as long as with 2 * 10^3, which no clock needs to tell."""
     lengths = {}
