@@ -43,7 +43,8 @@ def sweep(
 
     Args:
         point: pure function of named scalars that returns a dict of scalars or arrays of fixed shape. It is traced: it
-            may use `jax.numpy` and everything in this package, with its arguments as hyperparameters.
+            may use `jax.numpy` and everything in this package, with its arguments as hyperparameters. Large arrays
+            that it closes over, such as recorded rows, are copied to each device once and not compiled in.
         axes: name of an argument -> its values, 1-D. The result has these dimensions, in this order. Arguments with
             a default need no axis.
             Numbers are traced. Strings, bools, None, functions, tuples and other hashables are static: the point gets

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import jaxpr_as_fun
 
 from resonance_jax import checks
+from resonance_jax.engine.arrays import SharedArray, digest_of, share
 from resonance_jax.engine.axes import Point
+from resonance_jax.engine.constants import is_key, take_out
 
 
 class Static(NamedTuple):
@@ -26,7 +27,9 @@ class Cell(NamedTuple):
     """The traced program of one cell."""
 
     arguments: tuple[tuple[str, Any], ...]  # name and dtype, in the order of the axes
-    program: Callable[..., list[Any]]  # scalars -> outputs
+    arrays: tuple[SharedArray, ...]  # the large arrays that the point closes over
+    constants: tuple[Any, ...]  # the small ones, which are part of the program
+    program: Callable[..., list[Any]]  # large arrays, then scalars -> outputs
     outputs: dict[str, jax.ShapeDtypeStruct]
     ranges: list[tuple[str, checks.Range]]  # what the point's parts expect of its arguments
 
@@ -80,14 +83,14 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], static: tuple[S
             f"optimizer cannot trace. The axes are {', '.join(scalars)}. Use jnp.where, or take it off the axes and "
             f"sweep once for each of its values. JAX says: {str(error).splitlines()[0]}"
         ) from error
-    run = jaxpr_as_fun(jaxpr)
+    run, large, small = take_out(jaxpr)
     in_order = sorted(scalars)  # the traced program takes its arguments, as it gives its outputs, by sorted name
 
     def program(*values: Any) -> list[Any]:
-        by_name = dict(zip(scalars, values, strict=True))
-        return run(*(by_name[name] for name in in_order))
+        by_name = dict(zip(scalars, values[len(large) :], strict=True))
+        return run(*values[: len(large)], *(by_name[name] for name in in_order))
 
-    return Cell(arguments, program, dict(sorted(outputs.items())), ranges)
+    return Cell(arguments, tuple(map(share, large)), tuple(small), program, dict(sorted(outputs.items())), ranges)
 
 
 def _parts(output: tuple[Any, Any]) -> dict[Any, Any]:
@@ -101,9 +104,12 @@ def _parts(output: tuple[Any, Any]) -> dict[Any, Any]:
 def digest(cell: Cell) -> str:
     """SHA-256 of what a cell computes, the same in every process and on every device.
 
-    Of the program as it is lowered for one cell on a CPU: it changes with the point, with all that it calls, and with
-    the constants it closes over, and not with a comment.
+    Of the program as it is lowered for one cell on a CPU, and of the arrays that the point closes over: it changes with
+    the point, with all that it calls, and with these arrays, and not with a comment.
     """
+    arrays = [array.like() for array in cell.arrays]
     scalars = [jax.ShapeDtypeStruct((), dtype) for _, dtype in cell.arguments]
-    text = jax.jit(cell.program).trace(*scalars).lower(lowering_platforms=("cpu",)).as_text()
-    return hashlib.sha256(text.encode()).hexdigest()
+    text = jax.jit(cell.program).trace(*arrays, *scalars).lower(lowering_platforms=("cpu",)).as_text()
+    # Small constants are in the text, but not where `jax_use_simplified_jaxpr_constants` is set.
+    small = [digest_of(np.asarray(jax.random.key_data(each) if is_key(each) else each)) for each in cell.constants]
+    return hashlib.sha256("".join([text, *(array.digest for array in cell.arrays), *small]).encode()).hexdigest()

@@ -1,12 +1,27 @@
-"""How much memory there is: of a device, of this process."""
+"""How much memory there is, of a device and of this process, and what is said where it is too small."""
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
+
 UNKNOWN = 4 * 2**30  # taken where the system does not say
 CGROUP = Path("/sys/fs/cgroup")  # where Linux, and so a scheduler's job or a container, limits the memory
+
+
+@contextlib.contextmanager
+def memory_error(message: str) -> Iterator[None]:
+    """What a device says when its memory is too small, as Python says it."""
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" not in str(error) and "out of memory" not in str(error).lower():
+            raise
+        raise MemoryError(message) from error
 
 
 def free_memory(device: Any) -> float:

@@ -4,11 +4,10 @@
 once along it: the draws of a seed are shared by all its cells.
 """
 
-import contextlib
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -18,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from resonance_jax.engine.cell import Cell
 from resonance_jax.engine.devices import Device
 from resonance_jax.engine.grid import Grid
-from resonance_jax.engine.memory import free_memory
+from resonance_jax.engine.memory import free_memory, memory_error
 from resonance_jax.engine.shapes import (
     Index,
     Shape,
@@ -34,12 +33,26 @@ MEMORY_SHARE = 0.5  # of what the device has free, for one chunk
 
 
 class Program:
-    """A compiled chunk, on some devices; its shape has no static dimensions."""
+    """A compiled chunk, on some devices; its shape has no static dimensions.
 
-    def __init__(self, executable: Callable[..., list[Any]], shape: Shape, seconds: float) -> None:
+    Args:
+        executable: large arrays and numbers -> outputs.
+        shape: of the chunk.
+        seconds: that compiling took.
+        arrays: the large arrays, on the devices already.
+    """
+
+    def __init__(
+        self, executable: Callable[..., list[Any]], shape: Shape, seconds: float, arrays: Sequence[jax.Array] = ()
+    ) -> None:
         self.executable = executable
         self.shape = shape
         self.seconds = seconds
+        self.arrays = arrays
+
+    def __call__(self, *numbers: Any) -> list[Any]:
+        """Begin to compute the cells of these numbers."""
+        return self.executable(*self.arrays, *numbers)
 
     def take_compile_seconds(self) -> float:
         """What compiling took, to the first who asks: a later sweep with the same program did not compile."""
@@ -51,6 +64,11 @@ class Program:
         """Memory of one run on one device, by the compiler's own account."""
         stats: Any = self.executable.memory_analysis()  # pyright: ignore[reportFunctionMemberAccess]
         return stats.argument_size_in_bytes + stats.output_size_in_bytes + stats.temp_size_in_bytes if stats else 0
+
+    @property
+    def working_bytes(self) -> int:
+        """Memory that a run adds to what its device holds already, the large arrays."""
+        return self.peak_bytes - sum(array.nbytes for array in self.arrays)
 
 
 Programs = dict[tuple[int, ...], Program]  # position along the static dimensions -> the program there
@@ -67,7 +85,7 @@ def compile_to_fit(grid: Grid, limit: int, devices: tuple[Device, ...], *, may_s
     def share(shape: Shape) -> float:
         programs[shape] = {key: compile_chunk(cell, grid.mapped, shape, devices) for key, cell in grid.cells.items()}
         budget = free_memory(devices[0]) * MEMORY_SHARE
-        return max(each.peak_bytes for each in programs[shape].values()) / budget if budget > 0 else math.inf
+        return max(each.working_bytes for each in programs[shape].values()) / budget if budget > 0 else math.inf
 
     if may_shrink:
         shape = shape_that_fits(grid.inner(grid.shape), limit, len(devices), share)
@@ -87,40 +105,37 @@ def compile_chunk(cell: Cell, mapped: tuple[int | None, ...], shape: Shape, devi
         shape: of the chunk, its longest side a multiple of the devices.
         devices: that share it.
     """
+    num_arrays = len(cell.arrays)
     chunk = cell.program
     for i in reversed(range(len(shape))):
-        chunk = jax.vmap(chunk, in_axes=tuple(0 if dim == i else None for dim in mapped))
+        chunk = jax.vmap(chunk, in_axes=(None,) * num_arrays + tuple(0 if dim == i else None for dim in mapped))
 
     # An explicit split: each device runs its part with no word to the others, where automatic sharding may choose else.
     split = longest_side(shape)
     mesh = Mesh(np.array(devices if shape else devices[:1]), ("devices",))
     in_specs = tuple(PartitionSpec("devices") if dim == split else PartitionSpec() for dim in mapped)
     out_spec = PartitionSpec(*("devices" if i == split else None for i in range(len(shape))))
+    whole = PartitionSpec()  # large arrays are not split: each device has a copy
     if mesh.size > 1:
-        chunk = jax.shard_map(chunk, mesh=mesh, in_specs=in_specs, out_specs=out_spec, check_vma=False)
+        specs = (whole,) * num_arrays + in_specs
+        chunk = jax.shard_map(chunk, mesh=mesh, in_specs=specs, out_specs=out_spec, check_vma=False)
 
-    arguments = [
+    numbers = [
         jax.ShapeDtypeStruct(() if dim is None else (shape[dim],), dtype, sharding=NamedSharding(mesh, spec))
         for dim, (_, dtype), spec in zip(mapped, cell.arguments, in_specs, strict=True)
     ]
     begin = time.perf_counter()
-    with memory_error(shape):
+    # First the arrays, then the compiler, and then the measure of what memory is left.
+    arrays = [array.on(NamedSharding(mesh, whole)) for array in cell.arrays]
+    with memory_error(_too_many(shape)):
         # Said of the outputs as well, for a point that has static arguments alone.
-        executable = jax.jit(chunk, out_shardings=NamedSharding(mesh, out_spec)).lower(*arguments).compile()
-    return Program(executable, shape, time.perf_counter() - begin)
+        jitted = jax.jit(chunk, out_shardings=NamedSharding(mesh, out_spec))
+        executable = jitted.lower(*arrays, *numbers).compile()
+    return Program(executable, shape, time.perf_counter() - begin, arrays)
 
 
-@contextlib.contextmanager
-def memory_error(shape: Shape) -> Iterator[None]:
-    """What a device says when its memory is too small, as Python says it."""
-    try:
-        yield
-    except jax.errors.JaxRuntimeError as error:
-        if "RESOURCE_EXHAUSTED" not in str(error) and "out of memory" not in str(error).lower():
-            raise
-        raise MemoryError(
-            f"{math.prod(shape)} cells at a time do not fit into the memory; take smaller chunks"
-        ) from error
+def _too_many(shape: Shape) -> str:
+    return f"{math.prod(shape)} cells at a time do not fit into the memory; take smaller chunks"
 
 
 def start(program: Program, grid: Grid, index: Index) -> list[Any]:
@@ -130,13 +145,13 @@ def start(program: Program, grid: Grid, index: Index) -> list[Any]:
         part = values[index[dim]]
         short = 0 if mapped is None else program.shape[mapped] - len(part)
         arguments.append(part[0] if mapped is None else np.pad(part, (0, short), mode="edge") if short else part)
-    with memory_error(program.shape):
-        return program.executable(*arguments)
+    with memory_error(_too_many(program.shape)):
+        return program(*arguments)
 
 
 def finish(program: Program, grid: Grid, index: Index, started: list[Any]) -> list[np.ndarray]:
     """Wait for what was begun; the outputs in the shape of the index, without the padding."""
-    with memory_error(program.shape):
+    with memory_error(_too_many(program.shape)):
         outputs = jax.device_get(started)
     inside = tuple(slice(side) for side in shape_of(grid.inner(index)))
     return [output[inside].reshape(shape_of(index) + output.shape[len(inside) :]) for output in outputs]

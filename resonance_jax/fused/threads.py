@@ -51,6 +51,8 @@ class Threads:
         return backend.program_id() * LANES + jnp.arange(LANES, dtype=jnp.int32)
 
     def load(self, stream: Stream) -> Entries:
+        if math.prod(stream.shape) > MOST_OPERATIONS:
+            raise Unsupported("an array larger than a thread reads")
         places = [stream.offset + i * stream.stride for i in range(math.prod(stream.shape))]
         return Entries([backend.load(stream.ref, place) for place in places], stream.shape)
 

@@ -65,5 +65,5 @@ def evaluate(cell: Cell, points: Mapping[str, np.ndarray], *, chunk: int) -> np.
     outputs = []
     for start in range(0, num_points, chunk):
         parts = [points[name][start : start + chunk].astype(dtype) for name, dtype in cell.arguments]
-        outputs += program.executable(*(np.pad(part, (0, chunk - len(part)), mode="edge") for part in parts))
+        outputs += program(*(np.pad(part, (0, chunk - len(part)), mode="edge") for part in parts))
     return np.concatenate([np.zeros(0), *jax.device_get(outputs)])[:num_points].astype(np.float64)
