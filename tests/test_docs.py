@@ -1,5 +1,6 @@
-"""The Python of README.md and docs/*.md runs, block after block, as a reader would type it in."""
+"""The Python of README.md and docs/*.md runs, block after block, as a reader would type it in; what they name exists."""
 
+import ast
 import contextlib
 import doctest
 import io
@@ -58,3 +59,40 @@ def test_blocks(name, tmp_path, monkeypatch):
             printed = run(block["code"], name, page[: block.start("code")].count("\n"), names)
             if block["output"]:
                 assert without_digits(printed) == without_digits(block["output"])
+
+
+def floors():
+    """Room -> its floor, from the table of docs/extending.md."""
+    rows = re.findall(r"^\| (\d+) \| `([\w./]+)` \|", PAGES["extending.md"].read_text(encoding="utf-8"), re.MULTILINE)
+    return {room: int(floor) for floor, room in rows}
+
+
+def room_of(path):
+    """The innermost room that a file of the package, relative to it, lies in."""
+    rooms = [room for room in floors() if path == room or path.startswith(room if room.endswith("/") else room + "/")]
+    assert rooms, f"{path} is in no row of the table in docs/extending.md"
+    return max(rooms, key=len)
+
+
+def imported_by(file):
+    """Files of the package, relative to it, that a file imports."""
+    package = ROOT / "resonance_jax"
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "resonance_jax":
+            folder = package.joinpath(*node.module.split(".")[1:])
+            modules = [folder / alias.name for alias in node.names] if folder.is_dir() else [folder]
+            for module in modules:
+                found = module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__init__.py"
+                yield (found if found.exists() else folder / "__init__.py").relative_to(package).as_posix()
+
+
+def test_imports_point_down():
+    """As docs/extending.md says: from lower floors or the same room. What `__init__` re-exports lies in its folder."""
+    package = ROOT / "resonance_jax"
+    for file in sorted(package.rglob("*.py")):
+        if file.name == "__init__.py" and file.parent.name != "fused":
+            continue
+        here = room_of(file.relative_to(package).as_posix())
+        for imported in imported_by(file):
+            there = room_of(imported)
+            assert there == here or floors()[there] < floors()[here], f"{file} imports {imported}"
