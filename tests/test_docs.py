@@ -1,4 +1,4 @@
-"""The Python of README.md and docs/*.md runs, block after block, as a reader would type it in; what they name exists."""
+"""The Python of README.md and docs/*.md runs, block after block, as a reader would type it; names in them exist."""
 
 import ast
 import contextlib
