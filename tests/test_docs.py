@@ -4,6 +4,7 @@ import ast
 import contextlib
 import doctest
 import io
+import pkgutil
 import re
 from pathlib import Path
 
@@ -59,6 +60,23 @@ def test_blocks(name, tmp_path, monkeypatch):
             printed = run(block["code"], name, page[: block.start("code")].count("\n"), names)
             if block["output"]:
                 assert without_digits(printed) == without_digits(block["output"])
+
+
+def test_equations_name_functions_and_tests_that_exist():
+    """Names are found by their form: `rj.`, `resonance_jax.` or `tests/file.py::name`, in backticks."""
+    page = PAGES["equations.md"].read_text(encoding="utf-8")
+    functions, tests = (
+        set(re.findall(r"`((?:rj|resonance_jax)\.[\w.]+)`", page)),
+        re.findall(r"`([\w/]+\.py)::(\w+)`", page),
+    )
+    assert len(functions) > 30
+    assert len(set(tests)) > 50
+    for name in functions:
+        pkgutil.resolve_name(name.replace("rj.", "resonance_jax.", 1) if name.startswith("rj.") else name)
+    for file, test in tests:
+        assert re.search(rf"^def {test}\(", (ROOT / file).read_text(encoding="utf-8"), re.MULTILINE), f"{file}::{test}"
+    for section in re.split(r"^### ", page, flags=re.MULTILINE)[1:]:
+        assert "Test" in section or "test |" in section, section.partition("\n")[0]
 
 
 def floors():
