@@ -282,9 +282,7 @@ def test_other_bad_input():
         rj.sweep(3, dict(x=[1.0]))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"chunk must be a whole number of at least 1, got 0; it counts cells"):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), chunk=0)
-    message = (
-        r"devices must be between 1 and 2, got 3; this process sees .* A CPU is one device unless told otherwise: "
-    )
+    message = r"devices must be between 1 and 2, got 3; this process sees .* By default a CPU is one device: "
     with pytest.raises(ValueError, match=message + r'jax.config.update\("jax_num_cpu_devices", 3\) .*XLA_FLAGS=--xla'):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=3)
     for devices in ([], "cpu", jax.devices()[0], [jax.devices()[0]] * 2, True):

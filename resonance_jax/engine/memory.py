@@ -1,16 +1,16 @@
-"""How much memory there is: of a device, of this process."""
+"""How much memory a device and this process have, and how much is free."""
 
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-UNKNOWN = 4 * 2**30  # taken where the system does not say
-CGROUP = Path("/sys/fs/cgroup")  # where Linux, and so a scheduler's job or a container, limits the memory
+UNKNOWN = 4 * 2**30  # assumed if the system does not say
+CGROUP = Path("/sys/fs/cgroup")  # where Linux sets memory limits, for example those of a scheduler's job or a container
 
 
 def free_memory(device: Any) -> float:
-    """Bytes a device can still give; for the host, what is available to this job, shared by its devices."""
+    """Free bytes of a device; on a CPU, the bytes available to this job divided by the number of devices."""
     stats = device.memory_stats()
     if stats and "bytes_limit" in stats:
         return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
@@ -19,7 +19,7 @@ def free_memory(device: Any) -> float:
 
 def peak_of_process() -> int:
     """Largest resident memory of this process so far, in bytes."""
-    try:  # Linux also has it in getrusage, where it begins with that of the process which started this one
+    try:  # on Linux, getrusage would include the peak of the process that started this one
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
@@ -31,7 +31,7 @@ def peak_of_process() -> int:
 
 
 def peak_of_device(device: Any) -> int | None:
-    """Most bytes in use so far; None where the device keeps no account, as a CPU."""
+    """Peak of the bytes in use so far; None if the device does not report it, as a CPU does not."""
     stats = device.memory_stats()
     return stats.get("peak_bytes_in_use") if stats else None
 
@@ -49,7 +49,7 @@ def _available() -> float:
 
 
 def _left_in_group() -> float:
-    """What the limits of the process's control groups leave; infinite where there are none."""
+    """Free bytes under the limits of the process's control groups; infinite without limits."""
     try:
         group = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
     except (OSError, StopIteration):
