@@ -78,7 +78,7 @@ def test_run_writes_store_figure_and_claims(sweep_file, tmp_path):
     rows = (tmp_path / "cheap.claims.md").read_text().splitlines()
     assert rows[0] == "| statement | verdict |"
     assert rows[2] == r"| z is largest at the end \| of x | holds |"
-    assert "0 chunks computed, 6 were there" in resonance("run", sweep_file, "--out", out, "--resume").stderr
+    assert "0 chunks computed, 6 already there" in resonance("run", sweep_file, "--out", out, "--resume").stderr
 
 
 def test_set_scale_variant_and_dtype(sweep_file, tmp_path):
@@ -202,7 +202,7 @@ def test_a_full_disk_loses_nothing(sweep_file, tmp_path, monkeypatch):
         "--resume\n"
     )
     monkeypatch.undo()
-    assert "3 chunks computed, 3 were there" in resonance("run", sweep_file, "--out", out, "--resume").stderr
+    assert "3 chunks computed, 3 already there" in resonance("run", sweep_file, "--out", out, "--resume").stderr
 
 
 def test_a_file_too_large_and_a_folder_that_cannot_be_written(sweep_file, tmp_path):
