@@ -1,8 +1,8 @@
 """Mean square and typical growth under a covariance matrix and under a moving variance, against simulated runs.
 
-`python -m tests.moments_of_runs` simulates 10^5 runs at five settings each in NumPy and prints a z-score for each. Of a
-mean square the score is that of log E ||xi||^2 after so many steps, from E xi xi^T = I; of the almost-sure rate it is
-that of the mean of log ||xi||, between two independent sets of runs.
+`python -m tests.moments_of_runs` simulates 10^5 runs at five settings each in NumPy and prints a z-score for each. For
+the mean square it is the score of log E ||xi||^2 after the last step, from E xi xi^T = I. For the almost-sure rate it
+is the score of the mean of log ||xi||, between two independent sets of runs.
 """
 
 import sys
@@ -18,7 +18,7 @@ from resonance_jax.theory.moments.maps import mean_square_map
 
 AMPLITUDE = np.array([0.5, -0.2, 0.3])
 # eigenvalues 0.1 to 10, dim 3; and a variance that breathes in 1 or 3 inputs
-# (in larger steps a handful of runs carries the mean square, and its sampling error has no normal law)
+# (with larger steps a handful of runs dominates the mean square, and its sampling error is not normal)
 COVARIANCES = [(0.9, 0.004, 2), (0.95, 0.004, 5), (0.5, 0.005, 1), (0.97, 0.001, 1), (0.9, 0.01, 20)]
 BREATHING = [
     (1, 17, 0.98, 0.01, 5),
