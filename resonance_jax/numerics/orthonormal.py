@@ -11,8 +11,8 @@ def orthonormal(matrix: Array) -> tuple[Array, Array]:
     """Q and the diagonal of R; a column that depends on those before it becomes 0.
 
     >>> Q, sizes = orthonormal(jnp.array([[3.0, 1.0], [4.0, 0.0]]))
-    >>> Q[:, 0].round(3).tolist(), sizes.round(3).tolist()
-    ([0.6, 0.8], [5.0, 0.8])
+    >>> [round(float(each), 3) for each in (*Q[:, 0], *sizes)]
+    [0.6, 0.8, 5.0, 0.8]
     """
     columns: list[Array] = []
     sizes: list[Array] = []
