@@ -12,6 +12,10 @@ import jax
 import numpy as np
 import pytest
 
+import resonance_jax as rj
+from tests import reference
+from tests.test_inputs import expected_step
+
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 PAGES = {page.name: page for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))}
@@ -38,7 +42,6 @@ def without_digits(text):
 
 def store(path):
     """What the `resonance run` of docs/batch.md leaves behind, of one step."""
-    import resonance_jax as rj
 
     def point(seed, mu):
         return {"loss": mu * seed, "diverged_at": jax.numpy.int32(-1)}
@@ -60,6 +63,21 @@ def test_blocks(name, tmp_path, monkeypatch):
             printed = run(block["code"], name, page[: block.start("code")].count("\n"), names)
             if block["output"]:
                 assert without_digits(printed) == without_digits(block["output"])
+
+
+def test_a_law_of_ones_own_is_exact(x64):
+    """The law of docs/extending.md, in inputs of different variances, against the average of E[M (x) M] in NumPy."""
+    (law,) = [
+        block["code"] for block in BLOCK.finditer(PAGES["extending.md"].read_text()) if "(NamedTuple)" in block["code"]
+    ]
+    names = dict(jax=jax, jnp=jax.numpy, Inputs=rj.shifts.Inputs, Shift=rj.shifts.Shift)
+    run(law, "extending.md", 0, names)
+    u, C, settings = np.array([0.8, -0.3]), np.diag([0.1, 2.0]), dict(mu=0.9, eta=0.05, samples=2)
+    problem = rj.problems.linear_regression(dim=2, samples=2, input_variance=np.diag(C))
+    found = rj.theory.mean_square_growth(names["flipping"](u), problem, mu=0.9, eta=0.05)
+    average = np.mean([expected_step(sign * u, C, **settings)[0] for sign in (1, -1)], axis=0)
+    assert float(found) == pytest.approx(reference.log_radius(average) / 2, abs=1e-9)
+    assert float(found.standard_error) == 0
 
 
 def test_equations_name_functions_and_tests_that_exist():
