@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from resonance_jax import plotting as plotting
     from resonance_jax import problems as problems
     from resonance_jax import shifts as shifts
+    from resonance_jax import testing as testing
     from resonance_jax import theory as theory
     from resonance_jax.runs import spectrum as spectrum
     from resonance_jax.runs.oscillate import oscillate as oscillate
@@ -27,6 +28,7 @@ _LAZY = {
     "problems": "resonance_jax.problems",
     "shifts": "resonance_jax.shifts",
     "spectrum": "resonance_jax.runs.spectrum",
+    "testing": "resonance_jax.testing",
     "theory": "resonance_jax.theory",
     "train": "resonance_jax.runs.train:train",
 }
@@ -42,6 +44,7 @@ __all__ = [
     "shifts",
     "spectrum",
     "sweep",
+    "testing",
     "theory",
     "train",
     "use_compilation_cache",

@@ -351,3 +351,17 @@ def test_bad_input():
         rj.theory.largest_safe_momentum(rj.shifts.sinusoid, rj.problems.mlp_regression(), 0.01)
     with pytest.raises(ValueError, match=r"theory of noise is for rj.problems.linear_regression, got Problem; for"):
         rj.theory.largest_safe_momentum(rj.shifts.sinusoid, rj.problems.mlp_regression(), 0.01, frequencies=[0.1])
+
+
+def test_keywords_of_the_rate_are_passed_on():
+    """The same keywords as the rates take."""
+
+    def rate(shift, problem, *, mu, eta, edge):
+        return mu - edge
+
+    problem = rj.problems.linear_regression(dim=1, samples=1)
+    for edge in (0.3, 0.6):
+        safe = rj.theory.largest_safe_momentum(rj.shifts.sinusoid(0.1), problem, 0.01, rate=rate, edge=edge)
+        assert safe.mu == pytest.approx(edge, abs=1e-4)
+    with pytest.raises(ValueError, match=r"rate must be hashable, got one with an unhashable type: 'list'"):
+        rj.theory.largest_safe_momentum(rj.shifts.sinusoid(0.1), problem, 0.01, rate=rate, edge=[0.3])

@@ -47,20 +47,6 @@ def trajectory(make, num_steps):
     return np.asarray(compiled(make, (num_steps,))(0))
 
 
-@pytest.mark.parametrize("name", SHIFTS)
-def test_shapes_reproducibility_and_blocks(name):
-    make, dim = SHIFTS[name]
-    run, in_blocks = compiled(make, (300,)), compiled(make, (1, 24, 150, 125))
-    means = np.asarray(run(0))
-    assert means.shape == (300, dim)
-    assert means.dtype == np.float32
-    assert np.isfinite(means).all()
-    assert np.array_equal(means, run(0))
-    if "sinusoid" not in name:
-        assert not np.array_equal(means, run(1))
-    assert np.allclose(means, in_blocks(0), rtol=0, atol=1e-6)
-
-
 def test_parameters_may_be_traced():
     """A traced parameter gives the same as its plain value."""
     makes = (

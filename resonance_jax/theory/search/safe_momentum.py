@@ -39,17 +39,21 @@ class _Growth(NamedTuple):
     shift: Callable[[Any], Shift]
     problem: Any
     rate: Callable[..., Any]
+    keywords: tuple[tuple[str, Any], ...]
 
     def __call__(self, frequency: Any, mu: Any, eta: Any, errors: Any) -> Any:
-        """The rate plus `errors` standard errors."""
-        found = self.rate(self.shift(frequency), self.problem, mu=mu, eta=eta)
+        """The rate plus `errors` times its standard error."""
+        found = self.rate(self.shift(frequency), self.problem, mu=mu, eta=eta, **dict(self.keywords))
         return found.rate + errors * found.standard_error if isinstance(found, Estimate) else found
 
-    def __hash__(self) -> int:  # by identity: a problem holds arrays, which are not hashable
-        return hash(tuple(map(id, self)))
+    def _parts(self) -> tuple[Any, ...]:  # a problem and a key hold arrays, which have no hash
+        return (*map(id, self[:3]), *((name, id(each) if name == "key" else each) for name, each in self.keywords))
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Growth) and all(a is b for a, b in zip(self, other, strict=True))
+        return isinstance(other, _Growth) and self._parts() == other._parts()
 
 
 def largest_safe_momentum(
@@ -64,6 +68,7 @@ def largest_safe_momentum(
     tolerance: float = 1e-4,
     coarse: int = 48,
     chunk: int = 256,
+    **keywords: Any,
 ) -> SafeMomentum:
     """The largest momentum below which no frequency of a drift grows.
 
@@ -76,8 +81,8 @@ def largest_safe_momentum(
     miss tongues of an order above 8, which are weaker than those of lower order.
 
     An estimated rate is treated as growing unless it lies three standard errors below 0. It is sure to grow, which
-    bounds the margin, if it lies three above. A better estimate therefore allows a larger momentum, e.g. that of
-    `functools.partial(rj.theory.almost_sure_growth, num_steps=100_000)`.
+    bounds the margin, if it lies three above. A better estimate therefore allows a larger momentum, e.g.
+    `rate=rj.theory.almost_sure_growth, num_steps=100_000`.
 
     Args:
         shift: function of the frequency, as `rj.shifts.sinusoid`, or of the period or interval in steps, as
@@ -92,6 +97,7 @@ def largest_safe_momentum(
         tolerance: largest margin of an exact rate; the margin of an estimated one also covers its errors.
         coarse: number of momenta in the first scan. Growth that begins and ends between two of them is missed.
         chunk: points that are evaluated together, as one compiled program.
+        keywords: further arguments of `rate`, as `nodes`, `key`, `path_steps` or `num_steps`.
 
     Returns:
         A `SafeMomentum`: the momentum, what grows first above it, the margin, and the range searched. Its momentum is
@@ -114,7 +120,7 @@ def largest_safe_momentum(
     checks.between("lowest", lowest, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("highest", highest, lowest, 1, "it is the end of the scan, above lowest", open_low=True)
     drifts = drifts_of(shift, problem, eta, frequencies)
-    cell = trace_rate(_Growth(drifts.shift, problem, rate), ARGUMENTS)
+    cell = trace_rate(_Growth(drifts.shift, problem, rate, tuple(keywords.items())), ARGUMENTS)
     for name, expected in cell.ranges:
         expected.check({"frequency": drifts.argument(drifts.at(lowest)), "mu": [lowest, highest], "eta": eta}[name])
 
