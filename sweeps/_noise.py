@@ -29,7 +29,7 @@ def rates(
     settings: dict[str, Any] = dict(mu=mu, eta=eta)
     seeds = [OTHER_SEEDS + seed, seed] if with_run else [OTHER_SEEDS + seed]
     keys = jax.vmap(jax.random.key)(jnp.stack(seeds))
-    paths: dict[str, Any] = dict(key=keys[0], num_steps=num_steps, num_paths=1)
+    paths: dict[str, Any] = dict(key=keys[0], path_steps=num_steps, num_paths=1)
 
     def growth(key: jax.Array) -> jax.Array:
         return rj.theory.almost_sure_growth(shift, problem, key=key, num_steps=num_steps, **settings).rate

@@ -151,5 +151,30 @@ def expected_kronecker(mean, *, mu, eta, samples, variance=1.0, factor=2.0, bias
     return square, first
 
 
+def expected_step(mean, C, *, mu, eta, samples, factor=2.0, bias=True):
+    """E[M (x) M] and E[M] of one step for x ~ N(mean, C), by Isserlis' theorem entry by entry, in NumPy."""
+    w = len(mean) + bias
+    x = np.append(mean, 1.0) if bias else np.asarray(mean)
+    D = np.zeros((w, w))
+    D[: len(mean), : len(mean)] = C
+    second = D + np.outer(x, x)
+    # E[x_i x_j x_k x_l] of a Gaussian with mean x and covariance D
+    fourth, xx = np.einsum("i,j,k,l->ijkl", x, x, x, x), np.outer(x, x)
+    for pair in ("ij,kl", "ik,jl", "il,jk"):
+        fourth = fourth + sum(np.einsum(f"{pair}->ijkl", a, b) for a, b in ((D, D), (D, xx), (xx, D)))
+    BB = factor**2 * (fourth / samples + (1 - 1 / samples) * np.einsum("ij,kl->ijkl", second, second))
+    A0 = np.block([[np.eye(w), mu * np.eye(w)], [np.zeros((w, w)), mu * np.eye(w)]])
+    # M = A0 - eta [[B, 0], [B, 0]]
+    P = np.zeros((2, 2 * w, w))  # rows of B into both halves
+    P[0, :w], P[1, w:] = np.eye(w), np.eye(w)
+    up = P[0] + P[1]  # (2w, w)
+    down = np.hstack([np.eye(w), np.zeros((w, w))])  # (w, 2w)
+    first = A0 - eta * factor * up @ second @ down
+    square = np.einsum("ai,ijkl,bk,jc,ld->abcd", up, BB, up, down, down) * eta**2
+    cross = -eta * factor * up @ second @ down
+    kron = np.kron(A0, A0) + np.kron(A0, cross) + np.kron(cross, A0)
+    return kron + square.reshape(4 * w * w, 4 * w * w), first
+
+
 def log_radius(matrix):
     return np.log(np.abs(np.linalg.eigvals(matrix)).max())

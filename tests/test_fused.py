@@ -182,7 +182,7 @@ def network(seed, mu):
 
 
 def theory(seed, mu):
-    psi = rj.theory.monodromy(rj.shifts.sinusoid(1 / 22), mu=mu, eta=0.01, num_steps=32)
+    psi = rj.theory.monodromy(rj.shifts.sinusoid(1 / 22), mu=mu, eta=0.01, rk4_steps=32)
     return {"log_rho": rj.theory.log_spectral_radius(psi)}
 
 

@@ -25,35 +25,10 @@ def covariance(eigenvalues, seed=0):
 COVARIANCE = covariance([0.1, 1.0, 10.0])
 
 
-def expected_step(mean, C, *, mu, eta, samples, factor=2.0, bias=True):
-    """E[M (x) M] and E[M] of one step for x ~ N(mean, C), by Isserlis' theorem entry by entry, in NumPy."""
-    w = len(mean) + bias
-    x = np.append(mean, 1.0) if bias else np.asarray(mean)
-    D = np.zeros((w, w))
-    D[: len(mean), : len(mean)] = C
-    second = D + np.outer(x, x)
-    # E[x_i x_j x_k x_l] of a Gaussian with mean x and covariance D
-    fourth, xx = np.einsum("i,j,k,l->ijkl", x, x, x, x), np.outer(x, x)
-    for pair in ("ij,kl", "ik,jl", "il,jk"):
-        fourth = fourth + sum(np.einsum(f"{pair}->ijkl", a, b) for a, b in ((D, D), (D, xx), (xx, D)))
-    BB = factor**2 * (fourth / samples + (1 - 1 / samples) * np.einsum("ij,kl->ijkl", second, second))
-    A0 = np.block([[np.eye(w), mu * np.eye(w)], [np.zeros((w, w)), mu * np.eye(w)]])
-    # M = A0 - eta [[B, 0], [B, 0]]
-    P = np.zeros((2, 2 * w, w))  # rows of B into both halves
-    P[0, :w], P[1, w:] = np.eye(w), np.eye(w)
-    up = P[0] + P[1]  # (2w, w)
-    down = np.hstack([np.eye(w), np.zeros((w, w))])  # (w, 2w)
-    first = A0 - eta * factor * up @ second @ down
-    square = np.einsum("ai,ijkl,bk,jc,ld->abcd", up, BB, up, down, down) * eta**2
-    cross = -eta * factor * up @ second @ down
-    kron = np.kron(A0, A0) + np.kron(A0, cross) + np.kron(cross, A0)
-    return kron + square.reshape(4 * w * w, 4 * w * w), first
-
-
 def test_the_reference_is_that_of_quadrature():
     """Isserlis' theorem against the quadrature over every sample that other tests use."""
     theirs = reference.expected_kronecker([0.3, -0.5], mu=0.9, eta=0.1, samples=2, variance=0.4)
-    ours = expected_step([0.3, -0.5], 0.4 * np.eye(2), mu=0.9, eta=0.1, samples=2)
+    ours = reference.expected_step([0.3, -0.5], 0.4 * np.eye(2), mu=0.9, eta=0.1, samples=2)
     assert np.allclose(ours[1], theirs[1])
     assert np.sort(np.abs(np.linalg.eigvals(ours[0]))) == pytest.approx(
         np.sort(np.abs(np.linalg.eigvals(theirs[0]))), abs=1e-9
@@ -64,7 +39,7 @@ def product_rates(sequence, **settings):
     """Rates of mean and mean square over (mean, covariance) of a period."""
     square, first = None, None
     for mean, C in sequence:
-        step, expected = expected_step(mean, C, **settings)
+        step, expected = reference.expected_step(mean, C, **settings)
         square, first = (step, expected) if square is None else (step @ square, expected @ first)
     n = len(sequence)
     return reference.log_radius(first) / n, reference.log_radius(square) / (2 * n)
@@ -136,7 +111,7 @@ def test_means_drawn_anew_in_anisotropic_inputs(x64, T):
     nodes, weights = np.polynomial.hermite_e.hermegauss(2 * T + 1)
     square, first = 0, 0
     for i, j in np.ndindex(2 * T + 1, 2 * T + 1):
-        step, expected = expected_step(np.sqrt(v) * nodes[[i, j]], C, **SETTINGS, samples=2)
+        step, expected = reference.expected_step(np.sqrt(v) * nodes[[i, j]], C, **SETTINGS, samples=2)
         weight = weights[i] * weights[j] / (2 * np.pi)
         square = square + weight * np.linalg.matrix_power(step, T)
         first = first + weight * np.linalg.matrix_power(expected, T)
@@ -245,3 +220,23 @@ def test_what_theory_refuses_of_anisotropic_inputs():
     masked = regression(dim=2, samples=1, input_variance=[1.0, 2.0, 3.0], max_dim=3)
     with pytest.raises(ValueError, match=r"theory tracks every input of this setting.*give dim as a plain number"):
         rj.theory.mean_growth(rj.shifts.sinusoid(0.1), masked, **SETTINGS)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_both_forms_of_the_mean_square_are_one(x64, monkeypatch, bias):
+    """Entry by entry, and in arrays for many weights; with other slopes beside them, too."""
+    from resonance_jax.theory.moments import maps
+
+    found = {}
+    for form, limit in (("entries", 9), ("arrays", 0)):
+        monkeypatch.setattr(maps, "ENTRYWISE", limit)
+        found[form] = [
+            both(rj.shifts.sinusoid(1 / 5), regression(dim=3, samples=2, bias=bias), **SETTINGS),
+            both(rj.shifts.switching(3, dim=3, variance=0.4), regression(dim=3, samples=2, bias=bias), **SETTINGS),
+            both(
+                rj.shifts.sinusoid(1 / 5, amplitude=[0.1, 0.9]),
+                regression(dim=2, samples=2, bias=bias, input_variance=[[1.0, 0.3], [0.3, 0.5]]),
+                **SETTINGS,
+            ),
+        ]
+    assert np.array(found["arrays"]) == pytest.approx(np.array(found["entries"]), abs=1e-11)

@@ -16,7 +16,7 @@ import xarray as xr
 
 import resonance_jax as rj
 import sweeps
-from resonance_jax.engine.axes import working_dtype
+from resonance_jax.engine.axes import check_axis
 from resonance_jax.jobs import sweepfile
 from resonance_jax.jobs.claims import Claim, table
 from sweeps import _heatmap, _report, _response, _run, exp5_adam, exp6_mlp
@@ -58,7 +58,9 @@ def test_variants_are_readings_of_the_point(name):
     file, _, variant = name.partition(":")
     module = importlib.import_module(f"sweeps.{file}")
     point = functools.partial(module.point, **module.VARIANTS[variant])
-    scalars = {axis: jax.ShapeDtypeStruct((), working_dtype(v).dtype) for axis, v in module.axes("tiny").items()}
+    scalars = {
+        axis: jax.ShapeDtypeStruct((), check_axis(axis, v).numbers.dtype) for axis, v in module.axes("tiny").items()
+    }
     outputs = jax.eval_shape(point, **scalars)
     assert set(outputs) == set(jax.eval_shape(module.point, **scalars))
 

@@ -170,7 +170,7 @@ def _held(step: Step, basis: Array, inputs: Inputs, num_steps: Array, nodes: int
     Returns:
         (entries, rows), one exponent for all.
     """
-    dtype = basis.dtype
+    dtype, step = basis.dtype, jax.vmap(step, in_axes=(0, None))
     single, num_blocks = num_steps % BLOCK, num_steps // BLOCK
     entries = tuple(basis.T)
 

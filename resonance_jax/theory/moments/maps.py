@@ -5,6 +5,7 @@
 where x from here on is the mean of the inputs, m and 1 for a bias, and D the diagonal of their variances.
 """
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,9 @@ from resonance_jax.numerics import entrywise
 from resonance_jax.numerics.products import Entries, LinearMap
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.theory.moments.followed import Followed
+
+dot = functools.partial(jnp.matmul, precision="highest")  # a GPU would round float32 to 10 bits
+ENTRYWISE = 4  # weights up to which the mean square is written out entry by entry; 9 would compile for 37 s on a CPU
 
 
 def mean_map(followed: Followed, mu: Array, eta: Array) -> LinearMap:
@@ -78,7 +82,34 @@ def mean_square_map(followed: Followed, mu: Array, eta: Array) -> LinearMap:
     kick = eta * followed.gaussian.factor
     drag, square, noise = mu * kick, kick**2 * (1 + share), kick**2 * share
 
+    def step_in_arrays(entries: Entries, inputs: Inputs) -> Entries:
+        """The equations above as they stand, for many weights."""
+        x = jnp.stack([jnp.asarray(each, mu.dtype) for each in followed.constant(inputs)])
+        D = followed.variances_at(inputs)
+        xx = x[:, None] * x[None, :]
+        C = xx + jnp.diag(jnp.stack([*D, *[jnp.zeros_like(D[0])] * (w - slopes)]))
+        S = jnp.stack(entries[:size])[entry]
+        P, Q, R = S[:w, :w], S[:w, w:], S[w:, w:]
+        PC, CQ = dot(P, C), dot(C, Q)
+        CPC, trace = dot(C, PC), jnp.sum(P * C)
+        if rest is not None:
+            trace = trace + rest * D[0] * entries[size]
+        N = CPC + trace * C - 2 * jnp.sum(P * xx) * xx
+        V = mu**2 * R - drag * (CQ + CQ.T) + kick**2 * (CPC + share * N)
+        G = mu * Q - kick * PC
+        new = jnp.block([[P + G + G.T + V, G + V], [(G + V).T, V]])[np.triu_indices(2 * w)]
+        return (*entrywise.vector(new), *moved_others(entries[size:], D[0], noise * trace))
+
+    def moved_others(others: Entries, c: Array, lone: Array) -> Entries:
+        if rest is None:
+            return ()
+        p, q, r = others
+        v = mu**2 * r - 2 * drag * c * q + c * (square * c * p + lone)
+        g = mu * q - kick * c * p
+        return p + 2 * g + v, g + v, v
+
     def step(entries: Entries, inputs: Inputs) -> Entries:
+        """Entry by entry, so that XLA fuses a step into elementwise arithmetic."""
         x, D = followed.constant(inputs), followed.variances_at(inputs)
 
         def P(i: int, j: int) -> Array:
@@ -118,18 +149,13 @@ def mean_square_map(followed: Followed, mu: Array, eta: Array) -> LinearMap:
             out += [P(i, j) + G_of[i, j] + G_of[j, i] + V_of[i, j] for j in range(i, w)]
             out += [G_of[i, j] + V_of[i, j] for j in range(w)]
         out += [V_of[i, j] for i in range(w) for j in range(i, w)]
-        if rest is not None:
-            (p, q, r), c = entries[size:], D[0]
-            v = mu**2 * r - 2 * drag * c * q + c * (square * c * p + lone)
-            g = mu * q - kick * c * p
-            out += [p + 2 * g + v, g + v, v]
-        return tuple(out)
+        return (*out, *moved_others(entries[size:], D[0], lone))
 
     others = () if rest is None else (size, size + 1, size + 2)
     identity = np.zeros(size)
     identity[np.diag(entry)] = 1
     return LinearMap(
-        step,
+        step if w <= ENTRYWISE else step_in_arrays,
         followed.coordinates,
         slopes,
         followed.gaussian.dim,
