@@ -14,7 +14,6 @@ import pytest
 
 import resonance_jax as rj
 from tests import reference
-from tests.test_inputs import expected_step
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```\n(?:\n```text\n(?P<output>.*?)^```\n)?", re.MULTILINE | re.DOTALL)
@@ -75,7 +74,7 @@ def test_a_law_of_ones_own_is_exact(x64):
     u, C, settings = np.array([0.8, -0.3]), np.diag([0.1, 2.0]), dict(mu=0.9, eta=0.05, samples=2)
     problem = rj.problems.linear_regression(dim=2, samples=2, input_variance=np.diag(C))
     found = rj.theory.mean_square_growth(names["flipping"](u), problem, mu=0.9, eta=0.05)
-    average = np.mean([expected_step(sign * u, C, **settings)[0] for sign in (1, -1)], axis=0)
+    average = np.mean([reference.expected_step(sign * u, C, **settings)[0] for sign in (1, -1)], axis=0)
     assert float(found) == pytest.approx(reference.log_radius(average) / 2, abs=1e-9)
     assert float(found.standard_error) == 0
 
