@@ -1,5 +1,5 @@
-# Each target makes the virtual environment and installs what it needs by itself. Another Python, by
-# `make test PYTHON=python3.13`, gets an environment of its own, .venv-3.13.
+# Each target creates its virtual environment and installs what it needs. `make test PYTHON=python3.13` uses another
+# Python, in a separate environment, .venv-3.13.
 PYTHON ?= python3
 SCALE ?= quick
 OUT ?= results

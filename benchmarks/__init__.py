@@ -1,1 +1,1 @@
-"""Speed, measured: never part of the tests."""
+"""Measured speed; not part of the tests."""

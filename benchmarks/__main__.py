@@ -1,8 +1,8 @@
 """`python -m benchmarks [names] --device cpu|gpu --scale tiny|quick|paper --out results/bench.json`.
 
-Times the forms of each workload in one run: medians of warm, synchronised calls, compilation apart; prints a table and
-writes JSON. What is not installed, or not for this device, is skipped and named. `python -m benchmarks plot a.json
-b.json` draws machines against each other.
+Times the forms of each workload in one run: medians of warm, synchronised calls, compilation listed separately. Prints
+a table and writes JSON. Forms that are not installed, or not for this device, are skipped and named.
+`python -m benchmarks plot a.json b.json` compares machines.
 """
 
 import argparse
@@ -74,8 +74,8 @@ def main(arguments: list[str]) -> None:
     set_up(chosen.device, chosen.cache)
     try:
         jax.devices()
-    except (RuntimeError, AssertionError):  # which of them depends on the version
-        sys.exit(f"JAX finds no {chosen.device or 'device'} here; leave out --device to run on what there is")
+    except (RuntimeError, AssertionError):  # depending on the version of JAX
+        sys.exit(f"JAX finds no {chosen.device or 'device'} here; leave out --device to run on any device")
     here = _machine.machine() | {"scale": chosen.scale, "repeats": chosen.repeats, "cache": chosen.cache}
     print("\n".join(f"{name}: {value}" for name, value in here.items()) + "\n", flush=True)
 

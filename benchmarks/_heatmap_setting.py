@@ -1,4 +1,4 @@
-"""What all forms of the first heatmap share: its numbers, and a step for NumPy and PyTorch alike."""
+"""Shared by all forms of the first heatmap: its numbers, and a step for both NumPy and PyTorch."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ COMPILERS = ("cc", "nvcc")
 
 
 def machine() -> dict[str, Any]:
-    """Devices, processor and the version of everything that is compared. What is missing is left out."""
+    """Devices, processor and the version of everything that is compared; missing packages are left out."""
     device = jax.local_devices()[0]
     count, model, threads = jax.local_device_count(), processor(), num_threads()
     name = f"{model}, {threads} threads" if current_platform() == "cpu" else f"{count} x {device.device_kind}"
@@ -35,7 +35,7 @@ def machine() -> dict[str, Any]:
 
 
 def num_threads() -> int:
-    """Cores that this process may use: what OpenMP, numba and PyTorch take unless told otherwise."""
+    """Cores that this process may use, the default of OpenMP, numba and PyTorch."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -65,7 +65,7 @@ def versions() -> dict[str, str]:
 
 
 def lines_of(program: str, *arguments: str) -> list[str]:
-    """Lines that a program prints; none if it is not there."""
+    """Lines that a program prints; none if it is not installed."""
     if shutil.which(program) is None:
         return []
     done = subprocess.run([program, *arguments], capture_output=True, text=True, check=False)

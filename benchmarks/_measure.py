@@ -1,4 +1,4 @@
-"""Timing: forms of one computation, in one run on one machine, synchronised, compilation apart."""
+"""Timing: forms of one computation, in one run on one machine, synchronised, compilation separately."""
 
 import importlib.util
 import shutil
@@ -39,7 +39,7 @@ class Timing(NamedTuple):
     workload: str
     form: str
     seconds: float | None  # median of warm calls, scaled to the whole workload; None: skipped
-    prepare_seconds: float  # compilation and all else that only the first call does
+    prepare_seconds: float  # compilation and everything that only the first call does
     note: str
     calls: tuple[float, ...] = ()  # every warm call, scaled
 

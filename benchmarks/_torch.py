@@ -1,4 +1,4 @@
-"""PyTorch computes where JAX does."""
+"""PyTorch uses the same device as JAX."""
 
 import torch  # pyright: ignore[reportMissingImports]
 

@@ -30,5 +30,5 @@ def forms(scale: str) -> list[Form]:
         with tempfile.TemporaryDirectory() as folder:
             return rj.sweep(point, axes, chunk=chunk, store=Path(folder) / "job.zarr")[OUTPUT].values
 
-    steps = f"{num_steps:,} steps"  # so many that a chunk takes seconds: other work on another device
+    steps = f"{num_steps:,} steps"  # enough for a chunk to take seconds, so the number depends on the device
     return [Form(f"{steps}, chunks alone", alone), Form(f"{steps}, as a job", lambda: as_job)]

@@ -41,7 +41,7 @@ def oscillated(num_steps: int, *, samples: int = SAMPLES, dim: int = 1, tail: in
 
 
 def plain(num_steps: int) -> Callable[..., dict]:
-    """What a good JAX user writes first: theta itself, the gradient by autodiff, one step a trip."""
+    """What a good JAX user writes first: theta itself, the gradient by autodiff, one step per iteration."""
 
     def point(seed, f, mu):
         key = jax.random.key(seed)

@@ -13,7 +13,7 @@ from resonance_jax.numerics.products import turns as turns_of
 NAME = "W5 mean-square chart"
 ETA, SAMPLES, AMPLITUDE = 0.01, 5, 0.5
 SIDE = {"tiny": 6, "quick": 200, "paper": 200}
-SAMPLE = 8  # cells that NumPy computes; they stand for all
+SAMPLE = 8  # cells that NumPy computes; its time is scaled to all of them
 
 
 def axes(scale: str) -> Axes:

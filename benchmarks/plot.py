@@ -34,7 +34,7 @@ def read(path: Path) -> Result:
 
 
 def distinct_names(results: list[Result]) -> list[str]:
-    """Names of the machines; with a number where two files are of the same one."""
+    """Names of the machines, numbered if two files are of the same one."""
     names = [result["machine"]["name"] for result in results]
     return [f"{name} ({i + 1})" if names.count(name) > 1 else name for i, name in enumerate(names)]
 
@@ -70,7 +70,7 @@ def forms(results: list[Result]) -> Figure:
 
 
 def _dots(ax: Axes, workload: str, names: list[str], timings: list[list[dict[str, Any]]]) -> None:
-    """One dot per machine and form, its time beside it: on the left for the fastest of several, else on the right."""
+    """One dot per machine and form with its time: on the left for the fastest of several, otherwise on the right."""
     seconds = [{t["form"]: t["seconds"] for t in machine if t["workload"] == workload} for machine in timings]
     for index, machine in enumerate(seconds):
         for form, value in machine.items():
@@ -133,7 +133,7 @@ def scaling(results: list[Result], axis: str) -> Figure:
 
 
 def _fixed(result: Result, axis: str) -> str:
-    """What the other axes were at, e.g. '10,000 cells, 20 samples'."""
+    """The values of the other axes, e.g. '10,000 cells, 20 samples'."""
     base = result["scaling_base"]
     return ", ".join(f"{name} {value:,}" for name, value in base.items() if name != axis)
 

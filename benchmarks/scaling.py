@@ -32,9 +32,9 @@ class Row(NamedTuple):
     cells: int  # all, seeds included
     seconds: float  # median of warm calls
     compile_seconds: float
-    peak_bytes: float  # on one device, by the compiler's account
+    peak_bytes: float  # on one device, as the compiler reports
     cells_per_second: float
-    chunks: int  # more than one where the whole did not fit into the memory
+    chunks: int  # more than one if the whole grid did not fit into the memory
 
 
 BASE = {

@@ -14,7 +14,7 @@ from benchmarks._measure import Axes, Form, swept
 NAME = "W2 theory chart"
 ETA, AMPLITUDE, NUM_STEPS = 0.01, 0.5, 256
 SIDE = {"tiny": 8, "quick": 100, "paper": 400}
-SAMPLE = 16  # cells that SciPy solves; they stand for all
+SAMPLE = 16  # cells that SciPy solves; its time is scaled to all of them
 
 
 def axes(scale: str) -> Axes:

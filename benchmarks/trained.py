@@ -11,13 +11,13 @@ import resonance_jax as rj
 from benchmarks._measure import Axes, Form, Prepare, swept
 from sweeps import _response, exp5_adam, exp6_mlp
 
-TORCH_SHARE = 20  # an eager step takes the same time early and late: the 20th part of the steps will do
+TORCH_SHARE = 20  # every eager step takes the same time, so a 20th of the steps is enough
 
 
 def plain(
     name: str, make: Callable[..., tuple[Any, Any, optax.GradientTransformation]], num_steps: int, tail: int
 ) -> Callable[..., dict]:
-    """A vmapped optax scan, one step a trip: what one writes first."""
+    """A vmapped optax scan, one step per iteration: what one writes first."""
 
     def run(seed: Any, *parameters: Any) -> dict[str, jax.Array]:
         shift, problem, optimizer = make(*parameters)

@@ -38,7 +38,7 @@ def figure(data):
 
 
 def claims(data):
-    """Statements about the dataset, each with what counts as agreement."""
+    """Statements about the dataset, each with what is taken as agreement."""
     grows = data.growth_rate.median("seed") > 0
     agreeing = float((grows == (data.predicted_rate.isel(seed=0) > 0)).mean())
     return [

@@ -1,1 +1,1 @@
-"""The command line, `resonance`. It stands beside the package, whose import takes seconds: help must come at once."""
+"""The command line, `resonance`. It stands beside the package, whose import takes seconds, so help is immediate."""

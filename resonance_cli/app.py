@@ -1,4 +1,4 @@
-"""The commands of `resonance` and their help. What they do is imported when they are called."""
+"""The commands of `resonance` and their help. Their implementation is imported when they are called."""
 
 import functools
 import os
@@ -48,13 +48,13 @@ Settings = Annotated[
 ]
 Variant = Annotated[str | None, typer.Option(help="One of the VARIANTS of the file.")]
 ShardOption = Annotated[
-    str, typer.Option("--shard", metavar="i/n", help="Do the i-th of n parts, i from 1: one job of an array.")
+    str, typer.Option("--shard", metavar="i/n", help="Compute the i-th of n shards, i from 1: one job of an array.")
 ]
 Devices = Annotated[int | None, typer.Option(min=1, help="Devices that share a chunk; all local ones by default.")]
 Chunk = Annotated[
-    int | None, typer.Option(min=1, help="Most cells in a chunk; about a twentieth of the grid if not given.")
+    int | None, typer.Option(min=1, help="Largest number of cells in a chunk; by default a twentieth of the grid.")
 ]
-DtypeOption = Annotated[Dtype | None, typer.Option(help="Precision; that of the file, or float32, if not given.")]
+DtypeOption = Annotated[Dtype | None, typer.Option(help="Precision; by default that of the file, or float32.")]
 Cache = Annotated[bool, typer.Option("--cache/--no-cache", help="Keep compiled programs in the user's cache.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one line of JSON.")]
 
@@ -99,18 +99,18 @@ def run(
     scale: Scale = "quick",
     settings: Settings = None,
     variant: Variant = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the store, if it is there.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the store if it exists.")] = False,
     shard: ShardOption = "1/1",
     devices: Devices = None,
     chunk: Chunk = None,
-    max_minutes: Annotated[float | None, typer.Option(min=0, help="End after that with exit code 75.")] = None,
+    max_minutes: Annotated[float | None, typer.Option(min=0, help="Stop after this time with exit code 75.")] = None,
     dtype: DtypeOption = None,
     cache: Cache = True,
     distributed: Annotated[
         bool, typer.Option("--distributed", help="Start jax.distributed; SLURM and Open MPI are detected.")
     ] = False,
     coordinator: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Of the first process, where no scheduler is detected.")
+        str | None, typer.Option(metavar="HOST:PORT", help="Address of the first process, if no scheduler is detected.")
     ] = None,
     num_processes: Annotated[int | None, typer.Option(min=1, help="With --coordinator.")] = None,
     process_id: Annotated[int | None, typer.Option(min=0, help="With --coordinator, from 0.")] = None,
@@ -124,7 +124,7 @@ def run(
 
     \b
     Exit code 0: all chunks of this shard are stored. 75: stopped by SIGTERM, Ctrl-C or
-    --max-minutes, go on with --resume. 2: bad input, one line says what.
+    --max-minutes; rerun with --resume. 2: bad input, explained in one line.
     """
     from resonance_cli import commands
 
@@ -159,9 +159,9 @@ def plan(
     cache: Cache = True,
     as_json: AsJson = False,
 ) -> None:
-    """Say what a run would take, without running it.
+    """Estimate what a run would take, without running it.
 
-    Cells, chunks, memory and time, from a probe of one to three chunks.
+    Cells, chunks, memory and time, measured on one to three chunks.
 
     \b
     resonance plan sweeps/exp6_mlp.py --scale paper
@@ -187,7 +187,7 @@ def plan(
 @app.command()
 @one_line
 def status(store: StorePath, as_json: AsJson = False) -> None:
-    """Say how far a store is.
+    """Show how much of a store is finished.
 
     Chunks done, missing and damaged, cells by status, and the jobs that wrote to it.
 
@@ -206,7 +206,7 @@ def export(
 ) -> None:
     """Write a store as one NetCDF file.
 
-    Cells that are not computed are NaN.
+    Cells that are not computed yet are NaN.
 
     \b
     resonance export heat.zarr heat.nc
@@ -220,13 +220,13 @@ def export(
 @one_line
 def plot(
     store: StorePath,
-    out: Annotated[Path | None, typer.Option(metavar="OUT.png", help="Picture; beside the store if not given.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="OUT.png", help="Picture; by default beside the store.")] = None,
     file: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Sweep file whose `figure` draws it.")] = None,
-    output: Annotated[str | None, typer.Option(help="Output to draw, where no file does.")] = None,
+    output: Annotated[str | None, typer.Option(help="Output to draw, without --file.")] = None,
 ) -> None:
-    """Draw what a store has so far.
+    """Draw the finished part of a store.
 
-    By the `figure` of a sweep file, or plainly: over the last axes, mean over seeds.
+    With the `figure` of a sweep file, or a plain picture: over the last axes, mean over seeds.
 
     \b
     resonance plot heat.zarr --output growth_rate
@@ -243,10 +243,10 @@ def chart(
     out: Annotated[Path, typer.Option(metavar="OUT.png|OUT.nc", help="Picture, or dataset.")] = Path("chart.png"),
     f: Annotated[
         str | None,
-        typer.Option(metavar="VALUES", help="Frequencies, 1 / steps; up to the first tongue if not given."),
+        typer.Option(metavar="VALUES", help="Frequencies, 1 / steps; by default up to the first tongue."),
     ] = None,
     mu: Annotated[
-        str | None, typer.Option(metavar="VALUES", help="Momenta; from below the first growth to 0.999 if not given.")
+        str | None, typer.Option(metavar="VALUES", help="Momenta; by default from below the first growth to 0.999.")
     ] = None,
     eta: Annotated[float, typer.Option(help="Step size.")] = 0.01,
     amplitude: Annotated[float, typer.Option(help="Of the sinusoidal mean of the inputs.")] = 0.5,
@@ -254,7 +254,7 @@ def chart(
     notion: Annotated[
         Notion, typer.Option(help="What grows: the mean, the mean square over runs, or a typical run.")
     ] = Notion.mean,
-    samples: Annotated[int, typer.Option(min=1, help="Per step; the mean does not depend on them.")] = 20,
+    samples: Annotated[int, typer.Option(min=1, help="Per step; the mean does not depend on it.")] = 20,
 ) -> None:
     """Draw a stability chart of the theory.
 
@@ -275,7 +275,7 @@ def chart(
 def doctor() -> None:
     """Check this machine.
 
-    Shows versions and devices, and checks in about ten seconds that it computes, stores and resumes right.
+    Shows versions and devices, and checks in about ten seconds that it computes, stores and resumes correctly.
     """
     from resonance_cli.doctor import examine
 
@@ -284,5 +284,5 @@ def doctor() -> None:
 
 
 def main() -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # XLA's own remarks
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # no log lines of XLA
     app(prog_name="resonance")

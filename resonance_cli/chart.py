@@ -73,6 +73,6 @@ def chart(
 
 
 def _momenta(safe: SafeMomentum) -> np.ndarray:
-    """From half as much damping again as stops all growth, up to the end of the search."""
+    """From 1.5 times the damping at which growth begins, up to the end of the search."""
     damping = 1.0 if np.isnan(safe.mu) else 1 - safe.mu if safe.margin > 0 else 0.05
     return np.linspace(max(0.0, 1 - 1.5 * damping), 0.999, POINTS)

@@ -1,4 +1,4 @@
-"""What the commands do, on top of the package."""
+"""The implementation of the commands, on top of the package."""
 
 import json
 import os
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 os.environ["MPLBACKEND"] = "Agg"  # no window on a cluster
-MEASURES = ("loss", "distance")  # of `train`: where a run diverged, the mean says nothing but that
+MEASURES = ("loss", "distance")  # of `train`: if runs diverged, the mean only shows that
 
 
 class Cluster(NamedTuple):
@@ -77,7 +77,7 @@ def run(
     _set_up(devices, cache)
     cluster.join()
     remedy = "the same command with --resume goes on."
-    with Guard(max_minutes, remedy=remedy) as guard:  # after jax.distributed, which has handlers of its own
+    with Guard(max_minutes, remedy=remedy) as guard:  # after jax.distributed, which sets its own handlers
         swept, grid, chosen = _prepare(file, scale, settings, variant, devices, dtype)
         facts = {"scale": scale, "variant": variant or "", "point": f"{file.name}:point"}
         outcome = job.run(
@@ -92,7 +92,7 @@ def run(
             report=_reporter,
             guard=guard,
         )
-        kept = f", {outcome.kept} were there" if outcome.kept else ""
+        kept = f", {outcome.kept} already there" if outcome.kept else ""
         rate = f", {outcome.cells / outcome.seconds:,.0f} cells/s" if outcome.cells else ""
         say(f"{out}: {outcome.chunks} chunks computed{kept}, {outcome.seconds:.1f} s{rate}")
         if outcome.complete:

@@ -1,4 +1,4 @@
-"""`resonance doctor`: does this machine compute, store and resume right?"""
+"""`resonance doctor`: does this machine compute, store and resume correctly?"""
 
 import contextlib
 import io
@@ -69,7 +69,7 @@ def _jobs_resonate(out: Path) -> str | None:
 
 
 def _jobs_resume(out: Path) -> str | None:
-    """a damaged chunk is found and computed again, it alone, to the same bits"""
+    """a damaged chunk is found, and only this chunk is computed again, to the same bits"""
     before = rj.sweep(_doctors_point, AXES, store=out, resume=True)
     folder = out / "growth_rate" / "c"
     times = {file: file.stat().st_mtime_ns for file in folder.rglob("0") if file.is_file()}

@@ -4,7 +4,7 @@ import sys
 
 
 def say(line: str) -> None:
-    """To a person; lines of JSON have standard output to themselves."""
+    """Print a line for a person on stderr; stdout is for lines of JSON."""
     print(line, file=sys.stderr)
 
 

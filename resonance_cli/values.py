@@ -10,13 +10,13 @@ from resonance_jax.engine.axes import check_axis
 
 WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-MOST_VALUES = 10**7  # of one axis; more is a slip of the finger
+MOST_VALUES = 10**7  # of one axis; more is a typing error
 
 
 def with_settings(axes: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
-    """The axes of a file, some with the values that are given as text. An axis of whole numbers stays one.
+    """The axes of a file, some with other values, given as text. An axis of whole numbers keeps its type.
 
-    Of an axis that holds other things than numbers, the text picks values by their labels.
+    On an axis that does not hold numbers, the text picks values by their labels.
 
     >>> with_settings({"mu": [0.9, 0.99], "seed": [0, 1]}, ["seed=0..3"])["seed"].tolist()
     [0, 1, 2, 3]

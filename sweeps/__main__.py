@@ -1,8 +1,8 @@
 """`python -m sweeps NAME[:VARIANT] ... --scale quick --out results`: run, and write dataset, picture and claims.
 
 `all` stands for every file and every variant that belongs to the report; `--report` writes report.html and report.md.
-Compiled programs are kept in the user's cache, so a second run of the same sweep starts at once; `--no-cache` does
-without.
+Compiled programs are kept in the user's cache, so a second run of the same sweep starts at once; `--no-cache` turns
+that off.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the results (default: results)")
     parser.add_argument("--report", action="store_true", help="also write report.html and report.md")
     parser.add_argument("--jobs", type=int, help="figures at once (default: 1 on a CPU, which one figure keeps busy)")
-    parser.add_argument("--no-cache", action="store_true", help="compile anew, and keep no compiled programs on disk")
+    parser.add_argument("--no-cache", action="store_true", help="do not use or store compiled programs on disk")
     arguments = parser.parse_args()
     chosen = [each for name in arguments.names for each in (in_order() if name == "all" else [name])]
     try:
@@ -52,7 +52,7 @@ def main() -> int:
     for entry in run_all(chosen, arguments.scale, arguments.out, min(jobs, len(chosen)), cache=not arguments.no_cache):
         entries.append(entry)
         show(entry, console)
-        if arguments.report:  # after every figure: what is finished is never lost
+        if arguments.report:  # after every figure, so that finished work is never lost
             _report.write(arguments.out, entries, len(chosen), arguments.scale, time.perf_counter() - begin)
     console.print(f"wrote {arguments.out}/: dataset, picture and claims of each{', report' * arguments.report}")
     return 0

@@ -1,4 +1,4 @@
-"""What the heatmaps over (f, mu) share: constants, grid, picture, and the statements made about all of them."""
+"""Shared by the heatmaps over (f, mu): constants, grid, picture, and the statements about all of them."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def run(seed, mu, shift: rj.shifts.Shift, eta: ArrayLike = ETA, samples: ArrayLi
 
 
 def predicted(f, mu, eta: ArrayLike = ETA) -> dict[str, jax.Array]:
-    """What the theory predicts for a sinusoid, which the paper also holds against the AR(2) mean."""
+    """What the theory predicts for a sinusoid; the paper also compares the AR(2) mean with it."""
     return {"predicted_rate": rj.theory.growth_rate(PROCESSES["sinusoid"](f), mu=mu, eta=eta)}
 
 
@@ -57,7 +57,7 @@ def axes(scale: str) -> dict[str, np.ndarray]:
 
 
 def axes_over_step_sizes(scale: str) -> dict[str, np.ndarray]:
-    """The same for six panels, on a coarser grid where time is short."""
+    """The same for six panels, on a coarser grid to save time."""
     grid = axes(scale)
     if scale == "quick":
         grid = {"f": np.linspace(0, 0.05, 30), "seed": np.arange(4), "mu": np.linspace(0.95, 0.999, 30)}

@@ -1,4 +1,4 @@
-"""What the figures of reduced momentum share: an experiment with a curve for each momentum."""
+"""Shared by the figures of reduced momentum: an experiment with a curve for each momentum."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the figures of noise share: the three rates of a setting, their names, and how they agree with runs."""
+"""Shared by the figures of noise: the three rates of a setting, their names, and how they agree with runs."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ import resonance_jax as rj
 from resonance_jax import Claim
 
 NOTIONS = {"mean": "mean", "mean_square": "mean square", "almost_sure": "almost sure"}
-OTHER_SEEDS = 1000  # added to a seed, so that the estimate knows nothing of the runs it is held against
+OTHER_SEEDS = 1000  # added to a seed, so that the estimate is independent of the runs it is compared with
 WHERE = "beyond the paper: growth under sampling noise"
 
 
@@ -43,7 +43,7 @@ def rates(
 
 
 def reading(data: xr.Dataset) -> str:
-    """Name of the variant that the data are of."""
+    """Name of the variant of the data."""
     return data.attrs.get("variant") or "default"
 
 
@@ -53,7 +53,7 @@ def over_seeds(data: xr.Dataset) -> dict[str, xr.DataArray]:
 
 
 def curves(data: xr.Dataset, panels: list[tuple[str, dict[str, float]]], columns: int, title: str, x: str) -> Figure:
-    """Growth over T, a panel for each setting of the other axes: what runs did, and the three predictions."""
+    """Growth over T, a panel for each setting of the other axes: growth of runs, and the three predictions."""
     rows = -(-len(panels) // columns)
     picture, grid = plt.subplots(
         rows, columns, figsize=(4 * columns, 3.4 * rows), layout="constrained", squeeze=False, sharex=True, sharey=True

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from resonance_jax.jobs.claims import Claim, table
 
-READINGS = {  # variants that the report shows: those on which a verdict hangs
+READINGS = {  # variants that the report shows: those on which a verdict depends
     "exp2_ar2:independent_start": "first two means drawn independently",
     "exp3_square_wave:sum": "gradients summed over the samples, unit vector, half the squared error",
     "exp3_square_wave:unit_norm": "a unit vector, as the text says",
@@ -74,7 +74,7 @@ def write(out: Path, entries: list[Entry], total: int, scale: str, seconds: floa
 
 
 def _replace(path: Path, text: str) -> None:
-    """A reader never sees half a report."""
+    """Write under another name and rename, so that readers never see half a report."""
     partial = path.with_suffix(path.suffix + ".partial")
     partial.write_text(text)
     partial.replace(path)

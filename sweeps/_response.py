@@ -1,4 +1,4 @@
-"""What the response curves over T share: constants of the tables, grid, picture, peaks."""
+"""Shared by the response curves over T: constants of the tables, grid, picture, peaks."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ MU = 0.95  # table of experiment 3
 NUM_STEPS = 10_000  # table of experiment 3
 TAIL = 500  # captions of the response figures
 DIM = 5  # table of experiment 3
-DECADES = 6  # curves that span more get a second panel for their feet
+DECADES = 6  # curves that span more get a second panel for their low values
 PERIOD = "period of the square wave $T$ (steps)"
 INTERVAL = "steps between two switches of the mean $T$"
 Curves = tuple[Callable[[str], Axes], Callable[[xr.Dataset], Figure]]  # axes of a scale, figure of a dataset
@@ -50,7 +50,7 @@ def axes(scale: str, longest: int, curves: Axes, *, paper_seeds: int = 10) -> Ax
         name: np.unique(values[np.linspace(0, len(values) - 1, min(len(values), size["curves"])).astype(int)])
         for name, values in curves.items()
     }
-    # Seeds first, so that chunks cut here: what is drawn for a seed and a T serves all curves.
+    # Seeds first, so that chunks are cut here: the draws for a seed and a T serve all curves.
     return {"seed": np.arange(size["seed"]), "T": np.arange(0, longest + 1, size["step"]).astype(float)} | chosen
 
 
@@ -64,7 +64,7 @@ def figure(
     log10: bool = True,
     label: str | None = None,
 ) -> Figure:
-    """The response curves, the share of diverged runs above them, and their feet where they span many decades."""
+    """The response curves, the share of diverged runs above them, and their low values if they span many decades."""
     low, high = float(data.min()), float(data.max())
     wide = log10 and high - low > DECADES
     picture, panels = plt.subplots(1, 1 + wide, figsize=(11 if wide else 6.4, 4.8), layout="constrained", squeeze=False)

@@ -1,4 +1,4 @@
-"""Running sweep files: one after another, or several at once in processes of their own."""
+"""Running sweep files: one after another, or several at once in separate processes."""
 
 import multiprocessing
 import pkgutil
@@ -23,7 +23,7 @@ configure_devices(share_gpu=True)  # several processes may run at once, see --jo
 
 
 def names() -> list[str]:
-    """The sweep files; a name with an underscore is what they share."""
+    """The sweep files; files whose names begin with an underscore are shared parts."""
     return [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
 
@@ -36,7 +36,7 @@ def load(name: str) -> SweepFile:
 
 
 def in_order() -> list[str]:
-    """What `all` runs: experiments, then appendix; a variant beside its default reading."""
+    """What `all` runs: experiments, then appendix; variants follow their default reading."""
     files = {name: load(name) for name in names()}
     chosen = []
     for name in sorted(files, key=lambda name: (not name.startswith("exp"), files[name].text)):
@@ -46,7 +46,7 @@ def in_order() -> list[str]:
 
 
 def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
-    """Run one sweep file, or one of its variants, and write what it makes."""
+    """Run one sweep file, or one of its variants, and write its dataset, picture and claims."""
     begin = time.perf_counter()
     plt.switch_backend("Agg")
     swept = load(name)
@@ -72,11 +72,11 @@ def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
 
 
 def run_all(chosen: list[str], scale: str, out: Path, jobs: int, *, cache: bool) -> Iterator[_report.Entry]:
-    """One after another with a progress bar, or several at once in processes of their own."""
+    """One after another with a progress bar, or several at once in separate processes."""
     if jobs == 1:
         if cache:
             use_compilation_cache()
-        # A bar needs a grid cut into pieces, which a GPU would rather have whole.
+        # A bar needs several chunks, and a GPU is faster with one.
         yield from (run(name, scale, out, progress=jax.default_backend() == "cpu") for name in chosen)
         return
     initializer = use_compilation_cache if cache else None

@@ -1,4 +1,4 @@
-"""What all sweep files share: their scales, the parts that a factory makes of one, and numbers in words."""
+"""Shared by all sweep files: scales, the four parts of a file made by a factory, and numbers in words."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple

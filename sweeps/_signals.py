@@ -1,4 +1,4 @@
-"""What the figures of the signals share: a long trajectory, a picture of its start and of its spectrum."""
+"""Shared by the figures of the signals: a long trajectory, a picture of its start and of its spectrum."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from resonance_jax import Claim
 from sweeps._shared import SCALES, Axes, Claims, Point, Sweep, pick
 
 NUM_STEPS = 2**17  # "a long sample trajectory"
-SEGMENT = 2048  # steps of a segment of Welch's estimate: frequencies 1e-3 apart are told apart
+SEGMENT = 2048  # steps of a segment of Welch's estimate, which resolves frequencies 1e-3 apart
 SHOWN = 500  # steps of the trajectory in the picture
 
 
@@ -70,7 +70,7 @@ def spectra(data: xr.Dataset, segment: int = SEGMENT) -> xr.Dataset:
 
 
 def sharpness(mean: xr.DataArray) -> float:
-    """Highest density over the variance, the smallest of all settings: how much power gathers at one frequency."""
+    """Highest density over the variance, the smallest over the settings: how much power one frequency has."""
     density = rj.spectrum.density(mean.isel(seed=0), f"{mean.name}_0", segment=SEGMENT)
     return float((density.max("frequency") / density.integrate("frequency")).min())
 
@@ -117,6 +117,6 @@ def noise_floor(data: xr.Dataset, input_variance: float) -> Claim:
 
 
 def near(density: xr.DataArray, frequency: float, width: float = 0.004) -> float:
-    """Power within a distance of a frequency, as a share of all."""
+    """Power within a distance of a frequency, as a share of the total."""
     part = density.sel(frequency=slice(frequency - width, frequency + width))
     return float(part.integrate("frequency") / density.integrate("frequency"))

@@ -1,4 +1,4 @@
-"""What both figures of experiment 4 share: a mean drawn anew every T steps, and the readings of the paper."""
+"""Shared by both figures of experiment 4: a mean drawn anew every T steps, and the readings of the paper."""
 
 import functools
 

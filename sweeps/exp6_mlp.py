@@ -20,7 +20,7 @@ VARIANTS = {
     "noisy_test": dict(noisy_test=True),  # the test set carries the observation noise
     "small_noise": dict(noisy_test=True, noise_variance=0.01),  # 0.1 read as a standard deviation
 }
-FEW = 0.1  # share of diverged runs up to which claims look at the others; the figure draws the mean of all
+FEW = 0.1  # up to this share of diverged runs, claims use the mean of the others; the figure draws the mean of all runs
 WHERE = "Ablating Model Linearity"
 
 
@@ -41,7 +41,7 @@ def curves(title: str, **values: np.ndarray) -> _response.Curves:
 
     def axes(scale: str) -> Axes:
         grid = _response.axes(scale, LONGEST, values, paper_seeds=SEEDS)
-        if scale == "quick":  # every 20,000 steps cost: fewer runs
+        if scale == "quick":  # fewer runs: each takes 20,000 steps
             grid |= {"T": np.array([0, 1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100.0]), "seed": np.arange(8)}
             grid[hue] = grid[hue][[0, len(grid[hue]) // 2, -1]]
         return grid
@@ -59,7 +59,7 @@ axes, figure = curves("SGDm on a ReLU network under a switching mean", v=np.lins
 
 
 def mean_loss(data: xr.Dataset) -> xr.DataArray:
-    """Mean over the runs that did not diverge, infinite where more than a few did: such a cell has no mean loss."""
+    """Mean over the runs that did not diverge; infinite if more than a few did, since there is no mean loss then."""
     diverged = data.diverged_at >= 0
     return data.loss.where(~diverged).mean("seed").where(diverged.mean("seed") <= FEW, np.inf)
 

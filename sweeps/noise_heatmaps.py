@@ -31,7 +31,7 @@ def axes(scale: str) -> dict[str, np.ndarray]:
         scale, tiny=dict(seed=2, f=4, mu=3), quick=dict(seed=5, f=40, mu=40), paper=dict(seed=10, f=100, mu=100)
     )
     return {
-        "f": np.linspace(0, 0.05, size["f"]),  # first, so that chunks cut here: only one has long periods
+        "f": np.linspace(0, 0.05, size["f"]),  # first, so that chunks are cut here: only one has long periods
         "seed": np.arange(size["seed"]),
         "mu": np.linspace(0.95, 0.999, size["mu"]),
         "samples": SAMPLES,

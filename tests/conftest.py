@@ -3,7 +3,7 @@
 import gc
 import os
 
-# Compiling is most of what the tests do; without LLVM's optimisation it takes half the time. Results do not change.
+# The tests mostly compile; without LLVM's optimisation that takes half the time. Results do not change.
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 
 import jax
@@ -14,7 +14,7 @@ jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 matplotlib.use("Agg")
-gc.set_threshold(100_000)  # tracing makes many small objects that stay: Python would look through them all the time
+gc.set_threshold(100_000)  # tracing makes many small objects that stay alive; Python would scan them all the time
 
 
 @pytest.fixture

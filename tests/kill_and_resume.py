@@ -1,4 +1,4 @@
-"""Kill a job at random moments and resume it after each: the store ends bit-identical, one chunk at most done again.
+"""Kill a job at random moments, resuming it each time: the store ends bit-identical, with at most one chunk redone.
 
 `python tests/kill_and_resume.py --kills 50`. Each job is a child process, forked after the imports to be quick.
 """
@@ -27,7 +27,7 @@ NUM_CHUNKS = 60
 
 
 def point(x, y):
-    """Some twenty milliseconds of work for a chunk."""
+    """About twenty milliseconds of work for each chunk."""
     return {"z": jax.lax.fori_loop(0, 4000, lambda _, z: jnp.sin(z + y), x), "n": jnp.round(x).astype(jnp.int32)}
 
 
@@ -36,7 +36,7 @@ def axes() -> dict[str, np.ndarray]:
 
 
 def child(out: Path, log: Path) -> None:
-    """One job, which writes down each chunk before it computes it."""
+    """One job that logs each chunk before it computes it."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     run = programs.run
 
@@ -66,7 +66,7 @@ def computed(log: Path) -> list[int]:
 
 
 def files(out: Path) -> dict[str, bytes]:
-    """All of a store that is data."""
+    """The data files of a store."""
     found = sorted(file for name in ("z", "n", "status") for file in (out / name / "c").rglob("*") if file.is_file())
     return {str(file.relative_to(out)): file.read_bytes() for file in found}
 
@@ -83,7 +83,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    warnings.filterwarnings("ignore", message=".*os.fork")  # nothing of JAX runs in the parent
+    warnings.filterwarnings("ignore", message=".*os.fork")  # JAX does not run in the parent
     moments = random.Random(arguments.seed)
     jax.config.update("jax_num_cpu_devices", 1)
     with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ def main() -> int:
                 before = len(computed(log))
                 pid = start(killed, log)
                 if kills < arguments.kills:
-                    in_the_work = moments.random() > 0.2  # the others hit what comes before
+                    in_the_work = moments.random() > 0.2  # the others hit the start of the job
                     while in_the_work and len(computed(log)) == before:
                         time.sleep(0.002)
                     time.sleep(moments.uniform(0, 0.1))

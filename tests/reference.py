@@ -1,4 +1,4 @@
-"""Plain NumPy and SciPy, loops and float64: what the fast code is held against."""
+"""Plain NumPy and SciPy, loops and float64: the reference for the fast code."""
 
 import itertools
 import math
@@ -42,7 +42,7 @@ def sgdm(x, eps, error, *, mu, eta, tail, factor=2.0, reduction="mean"):
 
 
 def unlimited(x, eps, error, *, mu, eta, tail, factor=2.0):
-    """`sgdm` for runs of any range: mantissas in float64 and an exponent that Python counts."""
+    """`sgdm` for runs of any range: mantissas in float64 and exponents as Python integers."""
 
     def sized(vector, exponent):  # largest entry in [0.5, 1)
         top = math.frexp(np.abs(vector).max())[1]

@@ -10,7 +10,7 @@ import numpy as np
 
 import resonance_jax as rj
 
-MOST = 0.001  # that an answer may lie above the truth
+MOST = 0.001  # an answer may lie this far above the true value
 NUM_FREQUENCIES = 2000
 
 
@@ -26,7 +26,7 @@ def problem_of(samples, variance):
 
 
 def point_of(rate):
-    """Its rate, with all of the setting as arguments: one program serves all settings."""
+    """Its rate, with the whole setting as arguments: one program serves all settings."""
 
     def point(f, mu, eta, amplitude, variance, samples):
         shift = rj.shifts.sinusoid(f, amplitude=amplitude)

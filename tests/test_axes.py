@@ -1,4 +1,4 @@
-"""Axes of other things than numbers, and axes that go together."""
+"""Static axes, which do not hold numbers, and zipped axes."""
 
 import enum
 import functools

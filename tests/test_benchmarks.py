@@ -1,4 +1,4 @@
-"""The benchmarks run and compare equals; nothing here is timed. Peers that are not installed are not tested."""
+"""The benchmarks run, and all forms compute the same; nothing is timed. Peers that are not installed are skipped."""
 
 import json
 
@@ -79,7 +79,7 @@ def test_the_machine_is_named():
 
 
 def test_forms_of_a_run_end_alike():
-    """Other draws of one law: a resonant run grows alike, by some 10^20 over 10,000 steps."""
+    """With other draws of the same law a resonant run grows alike, by about 10^20 over 10,000 steps."""
     ours, theirs = (float(np.ravel(form.prepare()())[0]) for form in single_run.forms())
     assert ours == pytest.approx(theirs, rel=0.3)
     assert ours > 5
@@ -96,7 +96,7 @@ def our_heatmap():
 
 @pytest.mark.parametrize("form", HEATMAP_FORMS[1:], ids=lambda form: form.name)
 def test_forms_of_the_heatmap_agree(form, our_heatmap):
-    """Distances after 600 steps, median over ten seeds, of other draws."""
+    """Distances after 600 steps, median over ten seeds, with other draws."""
     reason = _measure.why_not(form)
     if reason:
         pytest.skip(reason)
@@ -144,7 +144,7 @@ def test_forms_of_training_agree():
 
 @pytest.mark.parametrize(("make", "name"), [(trained.adam, "distance"), (trained.network, "loss")])
 def test_training_in_torch_agrees(make, name):
-    """Median over twenty seeds, of other draws."""
+    """Median over twenty seeds, with other draws."""
     pytest.importorskip("torch")
     from benchmarks import trained_torch
 
@@ -175,7 +175,7 @@ def test_scaling_has_the_base_on_every_curve(monkeypatch):
 
 @pytest.fixture
 def results(tmp_path, monkeypatch, capsys):
-    """What the command writes, on two machines; the other one has scaling too. And what it prints."""
+    """What the command writes and prints, for two machines, one of them with scaling."""
     forms = [Form("ours", host(1.0)), Form("theirs", host(1.0)), Form("missing", host(1.0), needs="no_such_package")]
     monkeypatch.setitem(command.WORKLOADS, "single", ("W0", lambda scale: forms))
     monkeypatch.setattr(command, "set_up", lambda device, cache: None)

@@ -29,7 +29,7 @@ SQUARE = dict(x=(-2.0, 2.0), y=(-1.9, 1.7))  # points of the lattice do not lie 
 
 
 def pieces(edge):
-    """The points of each piece, (points, 2), without the NaN that parts them."""
+    """The points of each piece, (points, 2), without the NaN that separates pieces."""
     x, y = edge.data_vars
     columns = np.stack([edge[x], edge[y]], axis=1)
     each = [columns[edge.piece == number] for number in range(int(edge.piece.max()) + 1)]
@@ -58,7 +58,7 @@ def test_circle():
 
 
 def test_tolerance_follows_the_ranges():
-    """A circle a million times smaller, by default: cells of a 500th of each range, as wide as the lattice has them."""
+    """A circle a million times smaller: by default cells are at most a 500th of each range."""
     edge = boundary(lambda x, y: x**2 + y**2 - 1e-12, x=(-2e-6, 2e-6), y=(-1.9e-6, 1.7e-6), coarse=16)
     assert [side * 1e6 for side in edge.attrs["cell"]] == pytest.approx([4 / 512, 3.6 / 512])
     assert np.abs(np.hypot(*pieces(edge)[0].T) * 1e6 - 1).max() < 2e-5
@@ -169,7 +169,7 @@ def test_island_without_slopes_on_the_coarse_grid_is_missed():
 
 
 def test_curve_along_the_border():
-    """Growth everywhere but on the border: it is the boundary. A border that is only touched from below is none."""
+    """With growth everywhere except on the border, the border is the boundary. Without any growth there is none."""
     unit = dict(x=(0.0, 1.0), y=(0.5, 1.0), tolerance=0.05, coarse=4)
     (low,) = pieces(boundary(lambda x, y: y - 0.5, **unit))
     assert np.all(low[:, 1] == 0.5)
@@ -202,7 +202,7 @@ def test_nan_has_no_sign_and_infinities_do():
 
 
 def test_noise_stops_with_the_finest_complete_boundary():
-    """A wild sine of amplitude 0.01 stands for noise: below 0.01 the sign of the rate says nothing."""
+    """A fast sine of amplitude 0.01 imitates noise: below 0.01 the sign of the rate means nothing."""
 
     def noisy(x, y):
         return y - 0.3 + 0.01 * jnp.sin(1e4 * x + 7e4 * x * y + 3e4 * y)
@@ -213,7 +213,7 @@ def test_noise_stops_with_the_finest_complete_boundary():
     assert edge.attrs["evaluations"] <= 4000
     assert 1e-4 < edge.attrs["cell"][0] < 1 / 16
     assert np.abs(edge.y - 0.3).max() < 0.01 + edge.attrs["cell"][1]
-    whole = boundary(noisy, tolerance=0.004, **unit)  # ends by itself, with many small loops
+    whole = boundary(noisy, tolerance=0.004, **unit)  # ends without a warning, with many small loops
     assert np.abs(whole.y - 0.3).max() < 0.01 + 0.004
     assert int(whole.piece.max()) > 10
 
@@ -252,13 +252,13 @@ def test_tips_of_the_tongues(edge_of_tongues, T, tip, f_range, mu_range):
 
 
 def test_tongues_take_few_evaluations(edge_of_tongues):
-    """A tenth of the dense grid of the same resolution would do."""
+    """Fewer than a tenth of a dense grid of the same resolution."""
     assert np.all(np.array(edge_of_tongues.attrs["cell"]) <= 1e-4)
     assert edge_of_tongues.attrs["evaluations"] < 500 * 490 / 30
 
 
 def test_tongues_are_cut_by_the_borders(edge_of_tongues):
-    """The second ends twice at the top; f = 0.05 cuts the first, which goes on beyond."""
+    """The second tongue ends twice at the top; the first continues beyond f = 0.05, where it is cut."""
     second, first = pieces(edge_of_tongues)
     assert second[[0, -1], 1] == pytest.approx([0.999, 0.999])
     ends = first[[0, -1]][np.argsort(first[[0, -1], 0])]

@@ -1,4 +1,4 @@
-"""Where compiled programs are kept; the tests themselves keep none."""
+"""Where compiled programs are stored; the tests themselves store none."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from resonance_jax.engine.cache import use_compilation_cache
 
 @pytest.fixture
 def settings(monkeypatch):
-    """What would be set, without setting it."""
+    """The settings that would be made, without making them."""
     found = {}
     monkeypatch.setattr(jax.config, "update", found.__setitem__)
     monkeypatch.delenv("JAX_COMPILATION_CACHE_DIR", raising=False)

@@ -36,7 +36,7 @@ def test_bootstrap_interval_is_that_of_scipy():
 
 
 def test_bootstrap_band_of_losses_stays_above_zero():
-    """Where Student's does not; missing values count nothing, and those of float32 do not overflow."""
+    """Unlike Student's t; missing values are ignored, and sums of float32 do not overflow."""
     values = np.float32([[0.1, 0.1, 0.1, 0.1, 0.1, 9.0], [1, 2, 3, np.nan, np.nan, np.nan], [3e38] * 6])
     data = xr.DataArray(values, dims=("T", "seed"))
     mean, low, high = mean_and_band(data, bootstrap=True)

@@ -1,4 +1,4 @@
-"""Parts of the wrong form are named where they come in: what was expected, what came, how to mend it."""
+"""Parts of the wrong form are refused by name: what was expected, what came, and how to fix it."""
 
 import jax
 import jax.numpy as jnp
@@ -61,7 +61,7 @@ GOOD = Shift(init=lambda key: (), inputs=inputs)
     ],
 )
 def test_shifts(shift, message):
-    """Wherever a shift goes in."""
+    """In every function that takes a shift."""
     for run in (
         lambda: rj.oscillate(KEY, shift=shift, problem=REGRESSION, mu=0.9, eta=0.1, **LENGTHS),
         lambda: rj.train(KEY, shift=shift, problem=REGRESSION, optimizer=optax.sgd(0.1), **LENGTHS),

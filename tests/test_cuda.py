@@ -1,4 +1,4 @@
-"""Programs lowered for an NVIDIA GPU, on a machine that may have none: which become kernels, and what if one fails."""
+"""Programs lowered for an NVIDIA GPU, without needing one: which become kernels, and what happens if one fails."""
 
 import functools
 import logging
@@ -110,7 +110,7 @@ def holds(form, name):
     ("form", "name"), [(form, name) for form in FORMS for name in sorted(BODIES) if holds(form, name)]
 )
 def test_primitives(form, name):
-    """Each form by itself, so that nothing takes over where it fails."""
+    """Each form alone, so that no other form takes over if it fails."""
     function, args = BODIES[name]
     jaxpr = jax.make_jaxpr(function)(*args).jaxpr
     lanes = [jax.ShapeDtypeStruct((*arg.shape, 5), arg.dtype) for arg in args]
@@ -123,7 +123,7 @@ def test_primitives(form, name):
 
 @pytest.fixture
 def forms(caplog):
-    """Call for the forms that programs took so far."""
+    """A function that returns the forms that programs took so far."""
     caplog.set_level(logging.DEBUG, "resonance_jax.fused")
     return lambda: {each.args[0] for each in caplog.records if " takes " in each.getMessage()}
 
@@ -157,7 +157,7 @@ def trained(optimizer, problem):
 
 
 def own_problem(samples=10):
-    """Weights taken apart, and a loss of tanh: newer versions of JAX have primitives for these and their gradients."""
+    """Unpacked weights, and a loss with tanh: newer versions of JAX have primitives for these and their gradients."""
 
     def loss(theta, truth, x):
         slope, other = theta
@@ -240,7 +240,7 @@ LANES = jax.ShapeDtypeStruct((5,), jnp.float32)
 
 
 def test_lanes_shared_by_devices(forms):
-    """`sweep` splits a grid over the GPUs by hand."""
+    """`sweep` itself splits a grid over the GPUs."""
     mesh, split = AbstractMesh((2,), ("devices",), abstract_device=GPU), PartitionSpec("devices")
     shared = jax.shard_map(jax.vmap(looped), mesh=mesh, in_specs=split, out_specs=split, check_vma=False)
     lanes = jax.ShapeDtypeStruct((6,), jnp.float32, sharding=NamedSharding(mesh, split))
@@ -249,7 +249,7 @@ def test_lanes_shared_by_devices(forms):
 
 
 def test_what_the_backend_cannot_lower_stays_with_xla(monkeypatch, forms, caplog):
-    """No rule of Triton for erf: found only when the kernel is lowered, in the middle of a function."""
+    """Triton has no rule for erf, which shows only when the kernel is lowered, in the middle of a function."""
     monkeypatch.setattr(program, "ELEMENTWISE", ELEMENTWISE | {"erf"})
     text = lower(jax.vmap(fused(lambda x: lax.erf(jnp.sin(x)))), LANES)
     assert "erf" in text
@@ -308,7 +308,7 @@ with use_abstract_mesh(AbstractMesh((), (), abstract_device=gpu)):
 
 @pytest.mark.parametrize("absent", ["jax.experimental.pallas.triton", "jax.experimental.pallas"])
 def test_a_jax_without_the_backend(absent):
-    """The package imports, and programs for a GPU are XLA's."""
+    """The package can be imported, and XLA takes the programs for a GPU."""
     found = subprocess.run([sys.executable, "-c", SCRIPT, absent], capture_output=True, text=True, check=True)
     assert "stablehlo.sine" in found.stdout
     assert KERNEL not in found.stdout

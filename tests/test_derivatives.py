@@ -36,7 +36,7 @@ def parts(f, amplitude, **problem):
     [
         (dict(dim=1, samples=5), 0.01, False),
         (dict(dim=7, samples=5, noise_variance=0.1), 0.01, True),
-        (dict(dim=1, samples=2, noise_variance=0.1), 300.0, False),  # needs care
+        (dict(dim=1, samples=2, noise_variance=0.1), 300.0, False),  # a huge step size
     ],
 )
 def test_runs_against_the_numpy_loop(problem, eta, double):
@@ -68,7 +68,7 @@ def test_runs_against_the_numpy_loop(problem, eta, double):
 
 
 def test_other_runs(x64):
-    """Lyapunov exponents and a run of optax, whose weights are kept and not their error."""
+    """Lyapunov exponents and a run of optax, whose state is the weights, not their error."""
 
     def run(mu, eta, f, amplitude):
         key, made = jax.random.key(0), parts(f, amplitude, dim=1, samples=2)
@@ -103,7 +103,7 @@ RATES = {
 
 @pytest.mark.parametrize("name", RATES)
 def test_rates_forwards(name):
-    """In float64 by quotients, in float32 to its rounding; backwards refused, for loops of a traced length."""
+    """In float64 against quotients, in float32 up to rounding; refused backwards, since loops have a traced length."""
     rate = RATES[name]
     at = {each: value for each, value in AT.items() if each in rate.__code__.co_varnames}
     with jax.enable_x64(True):
@@ -118,7 +118,7 @@ def test_rates_forwards(name):
 
 
 def test_outside_the_tongues_all_modes_decay_alike(x64):
-    """Liouville: every multiplier has the modulus exp(-alpha T / 2), so d rate / d mu = 1/2, and 0 in all else."""
+    """Liouville: every multiplier has the modulus exp(-alpha T / 2), so d rate / d mu = 1/2, and the others are 0."""
 
     def rate(p):
         shift = rj.shifts.sinusoid(p["f"], amplitude=p["amplitude"] * jnp.array([0.6, 0.8]))

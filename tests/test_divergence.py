@@ -1,4 +1,4 @@
-"""What counts as diverged, in `train`, in `oscillate` and in a store."""
+"""When a run has diverged, in `train`, in `oscillate` and in a store."""
 
 import jax
 import numpy as np
@@ -34,7 +34,7 @@ def distances(x, eps, error, *, mu, eta):
 
 
 def test_runs_are_those_of_a_loop():
-    """Distance 2e12 is no overflow, and yet divergence; verdict, step and growth against NumPy in float64."""
+    """A distance of 2e12 does not overflow, but has diverged; verdict, step and growth against NumPy in float64."""
     key, problem = jax.random.key(0), rj.problems.linear_regression(**ONE_INPUT)
     common = dict(shift=rj.shifts.sinusoid(1 / 22), problem=problem, num_steps=2500, tail=100)
     run = jax.jit(lambda mu, above: both(key, mu=mu, diverged_above=above, **common))
@@ -87,7 +87,7 @@ def test_a_network_of_huge_finite_loss_has_diverged():
     ids=["sinusoid", "ar2", "square_wave", "switching"],
 )
 def test_transients_of_stable_runs_are_not_divergence(shift):
-    """Runs that shrink by the account of `oscillate`, whose range has no end; a large start is none either."""
+    """Runs that shrink according to `oscillate`, whose range is unlimited; nor is a large start divergence."""
 
     def point(seed, f, mu, weight_variance):
         problem = rj.problems.linear_regression(**ONE_INPUT, weight_variance=weight_variance)
@@ -105,7 +105,7 @@ def test_transients_of_stable_runs_are_not_divergence(shift):
 
 
 def test_a_start_at_the_optimum_is_no_reference():
-    """Noise drives such runs away from it, to any multiple of an error of 0."""
+    """Noise drives such runs away from the optimum, infinitely far compared with an error of 0."""
     noisy = dict(dim=2, samples=3, noise_variance=0.1)
     origin = rj.problems.linear_regression(**noisy, weight_variance=0.0)
     problem = rj.problems.linear_regression(**noisy)

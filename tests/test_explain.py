@@ -78,7 +78,7 @@ def test_stages_of_a_run():
     assert np.asarray(iid.variance) == pytest.approx(0.4)
 
 
-# What stands still, in closed form
+# Inputs that are held still, in closed form
 
 
 def test_held_growth_is_that_of_one_step(x64):
@@ -95,7 +95,7 @@ def test_held_growth_is_that_of_one_step(x64):
 
 
 def test_the_far_end_is_where_the_curvature_is_largest(x64):
-    """Beyond eta b = 2 (1 + mu) the mean grows there, standing still."""
+    """Held there, the mean grows once eta b is above 2 (1 + mu)."""
     problem = regression(dim=2, samples=3, input_variance=0.5, reduction="sum")
     for shift, size in ((shifts.sinusoid(0.125, amplitude=2.0), 2.0), (shifts.breathing(0.125, variance=0.7), 0.0)):
         far, mu = farthest_inputs(shift, problem), 0.4
@@ -133,8 +133,7 @@ def test_what_shifts_visit_and_its_curvatures():
         visited(shifts.ar2(0.1)._replace(stationary=None))
 
 
-# Causes that are known by construction: a setting of each verdict far from the step size of the paper. 30 of them were
-# tried when this was written; `python -m tests.verdicts` runs them all.
+# Causes known by construction, far from the step size of the paper. `python -m tests.verdicts` runs 30 of them.
 
 
 def test_a_step_that_is_too_large_is_not_called_noise():
@@ -152,7 +151,7 @@ def test_inputs_that_are_too_large_at_the_far_end_are_not_called_resonance():
 
 
 def test_almost_sure_is_not_above_the_mean_square_of_ar2():
-    """Both along the means of the same runs: they differ by less than the runs among each other."""
+    """Both along the means of the same runs: they differ less than the runs do from each other."""
     found = explain(shifts.ar2(1 / 22), regression(dim=1, samples=5), 0.99, 0.01, num_steps=4000).shift
     assert found.almost_sure < found.mean_square + 2 * found.standard_error
     assert 0 < found.mean_square_error < 0.01

@@ -1,4 +1,4 @@
-"""The kernels of a GPU against what XLA makes of the same program; here in Pallas' interpreter."""
+"""The kernels of a GPU, in Pallas' interpreter, against XLA on the same program."""
 
 import functools
 import sys
@@ -23,13 +23,13 @@ VALUES = {"threads": Threads(), "tiles": Tiles("highest")}  # three products of 
 
 @pytest.fixture(autouse=True)
 def on_a_cpu():
-    """The interpreter, and what it is held against, run on the CPU, also of a machine with a GPU."""
+    """The interpreter and its reference run on the CPU, even on a machine with a GPU."""
     with jax.default_device(jax.devices("cpu")[0]):
         yield
 
 
 def traced(function, *args):
-    """Program and arguments of `function` on `args`, each with lanes behind: (3, 1) and (1, 5) by turns."""
+    """Program and arguments of `function` on `args`, each followed by axes of lanes: (3, 1) and (1, 5) in turn."""
     closed = jax.make_jaxpr(function)(*args)
     assert not closed.consts
     rng = np.random.default_rng(0)
@@ -160,7 +160,7 @@ def test_fused_is_the_function_under_every_transformation():
 
 
 def oscillated(seed, mu):
-    """At the highest momentum an absurd step size, beside usual ones."""
+    """Usual step sizes, and an absurd one at the highest momentum."""
     return rj.oscillate(
         jax.random.key(seed), shift=rj.shifts.sinusoid(1 / 22), mu=mu, eta=jnp.where(mu > 0.98, 1e9, 0.01),
         problem=rj.problems.linear_regression(dim=1, samples=2, noise_variance=0.1), num_steps=40, tail=40,
@@ -190,7 +190,7 @@ def theory(seed, mu):
     ("point", "values"), [(oscillated, "threads"), (trained, "threads"), (network, "tiles"), (theory, "threads")]
 )
 def test_the_engine_inside_kernels(point, values):
-    """What a GPU computes for each kind of run, and that it takes the form that is meant for it."""
+    """Each kind of run takes the form that is meant for it, and gives the same result."""
     found = []
 
     def in_kernel(*args, jaxpr, rank):  # as a GPU chooses

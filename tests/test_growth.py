@@ -22,7 +22,7 @@ SETTINGS = dict(mu=0.97, eta=0.02)
 
 
 def circle(f):
-    """A mean that leaves every line."""
+    """A mean that does not stay on a line."""
     return periodic(f, lambda phase: 0.5 * jnp.stack([jnp.sin(2 * jnp.pi * phase), jnp.cos(2 * jnp.pi * phase)]))
 
 
@@ -70,7 +70,7 @@ def test_one_input_against_the_expected_products(x64):
 
 
 def test_three_inputs_along_a_line_against_the_expected_products(x64):
-    """Two weights followed and two alike, against all second moments of all four."""
+    """Two weights tracked and two alike, against the second moments of all four."""
     amplitude = [0.3, 0.4, 0.8]
     theirs = product_rates(np.outer(sine(6), amplitude), **SETTINGS, samples=1, variance=0.7)
     ours = rates(1 / 6, **SETTINGS, dim=3, samples=1, amplitude=amplitude, variance=0.7)
@@ -104,7 +104,7 @@ def test_iid_without_momentum_in_closed_form(x64):
 
 
 def test_a_circle_against_the_expected_products(x64):
-    """A mean that leaves every line is followed weight by weight."""
+    """If the mean does not stay on a line, every weight is tracked."""
     problem = regression(dim=2, samples=1, bias=False)
     ours = jax.jit(lambda mu: growth.mean_square_growth(circle(1 / 5), problem, **SETTINGS | dict(mu=mu)))(0.97)
     means = 0.5 * np.column_stack([sine(5), sine(5, later=0.25)])
@@ -155,7 +155,7 @@ def test_turns():
 
 
 def test_columns_at_once_are_columns_one_after_another(x64, monkeypatch):
-    """What a GPU runs, computed here."""
+    """The form for a GPU, computed on the CPU."""
     here = rates(0.045, 0.98, 0.01, 3)
     monkeypatch.setattr(jax.lax, "platform_dependent", lambda *args, cpu, default: default(*args))
     problem = regression(dim=1, samples=3)
@@ -165,7 +165,7 @@ def test_columns_at_once_are_columns_one_after_another(x64, monkeypatch):
 
 @pytest.mark.parametrize("dim", [1, 5])
 def test_a_thread_of_a_gpu_holds_a_column(dim):
-    """The kernel of a thread knows every operation, and the column is few enough numbers; it is traced, not run."""
+    """The kernel has a rule for every operation, and a thread can hold the column; it is traced, not run."""
     problem = regression(dim=dim, samples=2)
     followed = follow(rj.shifts.sinusoid(0.1), problem)
 
@@ -232,7 +232,7 @@ def test_intervals_that_are_not_covered(x64, redrawn):
 
 
 def test_along_a_path_of_its_own(x64):
-    """A sine told step by step, without a period, grows as the periodic shift, up to 1/num_steps."""
+    """A sine given step by step, without a law, grows like the periodic shift, up to 1/path_steps."""
 
     def inputs(key, k, state):
         return Inputs(0.5 * jnp.sin(2 * jnp.pi * k.astype(float) / 22)[:, None], jnp.zeros(k.shape)), state
@@ -246,7 +246,7 @@ def test_along_a_path_of_its_own(x64):
 
 
 def test_standard_errors_are_those_of_the_mean_over_paths(x64):
-    """Exact rates have none; four paths of AR(2) are told apart by their keys."""
+    """Exact rates have none; four paths of AR(2) differ by their keys."""
     problem = regression(dim=1, samples=5)
     shift, key = rj.shifts.ar2(0.045), jax.random.key(7)
     settings = dict(mu=0.99, eta=0.01, path_steps=2000)
@@ -323,7 +323,7 @@ def test_simulated_runs_grow_in_mean_square_as_predicted(x64):
     assert np.abs(scores).max() < 4.5, scores
 
 
-# What is refused
+# Bad input
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ KEY = jax.random.key(3)
 
 @jax.jit
 def compiled(f, mu, eta, samples):
-    """Of a sinusoid and one input: both estimates, and the draws of the run. Its observation noise must not matter."""
+    """Both estimates for a sinusoid and one input, and the draws of the run; observation noise must not matter."""
     shift = rj.shifts.sinusoid(f)
     problem = regression(dim=1, samples=samples, max_samples=20, noise_variance=0.3)
     settings = dict(mu=mu, eta=eta)

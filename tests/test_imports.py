@@ -1,4 +1,4 @@
-"""What `import resonance_jax` loads, in processes of their own."""
+"""What `import resonance_jax` loads, in separate processes."""
 
 import subprocess
 import sys

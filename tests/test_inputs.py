@@ -1,4 +1,4 @@
-"""Inputs whose variance differs from one to the next, or moves over time: runs and all theory, against brute force."""
+"""Inputs of different variances, and a variance that moves: runs and all theory, against brute force."""
 
 import functools
 
@@ -160,7 +160,7 @@ def test_directions_are_true_by_construction(x64):
 
 @pytest.mark.parametrize("dim", [3, 7])  # entry by entry, and with products
 def test_runs_follow_the_numpy_loop(x64, dim):
-    """In the eigenbasis or not, a run is the loop over its samples; train agrees with oscillate."""
+    """A run, computed in the eigenbasis or not, equals the loop over its samples; train agrees with oscillate."""
     C = covariance(np.geomspace(0.1, 10, dim))
     parts = dict(
         shift=rj.shifts.breathing(0.03, variance=0.6),

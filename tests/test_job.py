@@ -1,4 +1,4 @@
-"""Batch jobs in this process: shards, memory, progress, plans. What needs processes of its own is in test_cli.py."""
+"""Batch jobs in this process: shards, memory, progress, plans. Tests that need other processes are in test_cli.py."""
 
 import json
 import subprocess
@@ -56,7 +56,7 @@ def test_a_sweep_with_a_store_is_the_job(grid, tmp_path):
     assert (data.attrs["chunk_shape"], data.attrs["num_chunks"]) == ([1, 10], 7)
     assert data.attrs["run_seconds"] > 0
     data.to_netcdf(tmp_path / "a.nc", engine="scipy")
-    assert run(grid, tmp_path / "a.zarr", resume=True).kept == 7  # what the command line calls finds the same sweep
+    assert run(grid, tmp_path / "a.zarr", resume=True).kept == 7  # the command line finds the same sweep
 
 
 def test_shards_and_stores_that_make_no_sense(tmp_path):
@@ -71,7 +71,7 @@ def test_shards_and_stores_that_make_no_sense(tmp_path):
 
 
 def interrupt_after(number, monkeypatch):
-    """A user who presses Ctrl-C once some chunks are finished."""
+    """A user who presses Ctrl-C after some chunks are finished."""
     compiled = programs.compile_chunk
 
     def compile_chunk(*arguments):
@@ -127,8 +127,8 @@ def test_a_started_store_needs_resume(grid, tmp_path):
     run(grid, tmp_path / "a.zarr", chunk=10, shard=Shard(1, 2))
     with pytest.raises(ValueError, match=r"has chunks of this sweep already; resume=True goes on with them, or"):
         run(grid, tmp_path / "a.zarr")
-    assert run(grid, tmp_path / "a.zarr", shard=Shard(2, 2)).chunks == 3  # nothing of its own is there yet
-    assert run(grid, tmp_path / "new.zarr", chunk=10, resume=True).chunks == 7  # what a preempted job is started with
+    assert run(grid, tmp_path / "a.zarr", shard=Shard(2, 2)).chunks == 3  # the store has no chunk of this shard yet
+    assert run(grid, tmp_path / "new.zarr", chunk=10, resume=True).chunks == 7  # as a preempted job is restarted
 
 
 def test_another_number_of_devices_goes_on_with_the_same_chunks(grid, tmp_path):
@@ -162,7 +162,7 @@ def test_one_two_and_four_devices_are_bit_equal(tmp_path):
 
 
 class Exhausted:
-    """An executable that has no memory for more than some cells."""
+    """An executable with memory for a limited number of cells."""
 
     def __init__(self, most: int, most_to_compile: int = 10**9) -> None:
         self.most, self.most_to_compile = most, most_to_compile

@@ -100,7 +100,7 @@ def run_of(dim=4, samples=5, **maxima):
 
 
 def test_samples_as_an_axis_see_the_draws_of_the_plain_run(x64):
-    """A run on the first of at most five samples is the run on so many: the normals are drawn row by row."""
+    """A run on n of at most five samples equals the run on n samples: the normals are drawn row by row."""
     data = rj.sweep(lambda samples: run_of(samples=samples, max_samples=5), dict(samples=[1, 3, 5]))
     for samples in (3, 5):
         alone = jax.jit(functools.partial(run_of, samples=samples))()

@@ -13,7 +13,7 @@ ONE_INPUT = dict(dim=1, samples=20)
 
 
 def compiled(problem, num_steps, tail):
-    """A run of seed, f, mu, eta, and of the amplitude and what else of the problem is traced; with what it draws."""
+    """A run and its draws; seed, f, mu, eta, amplitude and the numbers of the problem are traced."""
 
     def run(seed, f, mu, eta, amplitude=0.5, **traced):
         key, shift = jax.random.key(seed), sinusoid(f, amplitude=amplitude)
@@ -24,7 +24,7 @@ def compiled(problem, num_steps, tail):
 
 
 def runs(problem, *, num_steps=10_000, tail=500, **cells):
-    """Our runs, (cells, 2), and what each draws: one program for values of one length, or one value for all cells."""
+    """Our runs, (cells, 2), and their draws, by one program; a value is an array over cells or one number for all."""
     cells = {name: np.asarray(value, None if name == "seed" else float) for name, value in cells.items()}
     cells = dict(zip(cells, np.broadcast_arrays(*cells.values()), strict=True))
     result, drawn = jax.jit(jax.vmap(lambda cell: compiled(problem, num_steps, tail)(**cell)))(cells)
@@ -105,7 +105,7 @@ def test_every_length_of_run_and_tail(x64):
 
 
 def test_observation_noise_sets_a_floor():
-    """A run that converges without noise stays where the noise keeps it; noise is rescaled with the state."""
+    """A run that would converge without noise ends at the level of the noise, which is rescaled with the state."""
     problem = dict(dim=1, samples=5)
     mine, theirs = both(problem, noise_variance=[0.01, 1e-30, 1e-36], seed=0, f=0.03, mu=0.9, eta=0.01)
     for floor, ours, exact in zip((-2, -16, -19), mine[:, 0], theirs[:, 0], strict=True):

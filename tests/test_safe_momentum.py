@@ -21,7 +21,7 @@ PROBLEM = rj.problems.linear_regression(dim=1, samples=5, input_variance=0.25, l
 
 
 def safe(rate, *, frequencies=(0.1,), eta=0.01, shift=rj.shifts.sinusoid, **settings):
-    """The largest safe momentum for a rate of f, mu and eta that is written down."""
+    """The largest safe momentum for a given rate of f, mu and eta."""
 
     def of_shift(shift, problem, *, mu, eta):
         return rate(1 / shift.law.period, mu, eta)
@@ -50,7 +50,7 @@ def test_first_to_grow_is_not_the_fastest():
 
 
 def test_growth_need_not_be_monotone():
-    """Growth in (0.3, 0.5) and above 0.8: the first edge counts."""
+    """Growth in (0.3, 0.5) and above 0.8: the first edge is the answer."""
     found = safe(lambda f, mu, eta: (mu - 0.3) * (mu - 0.5) * (mu - 0.8))
     assert found[:2] == (pytest.approx(0.3, abs=1e-4), pytest.approx(0.1))
     later = safe(lambda f, mu, eta: (mu - 0.3) * (mu - 0.5) * (mu - 0.8), lowest=0.55)
@@ -228,7 +228,7 @@ def test_a_tongue_far_from_the_paper():
 
 
 def test_a_period_of_few_steps_may_grow_where_its_neighbours_do_not():
-    """At f = 1/4 a sine visits three means; found by strangers, where the search said 0.291 and 0.2657 is right."""
+    """At f = 1/4 a sine visits only three means, and growth begins at 0.2657; a search without f = 1/4 says 0.291."""
     problem = rj.problems.linear_regression(dim=1, samples=200)
     found = rj.theory.largest_safe_momentum(lambda f: rj.shifts.sinusoid(f, amplitude=4.0), problem, 0.05)
 
@@ -276,7 +276,7 @@ def test_intervals_of_a_switching_mean_and_their_edge():
 
 
 def test_slow_drifts():
-    """Growth that lasts to the slowest drift is known if it has come to its limit, and not if it still rises."""
+    """If the slowest drift grows first, there is an answer if the rate has reached its limit, not if it still rises."""
 
     def below(f, mu):
         return jnp.where(jnp.isfinite(f) & (f > 0), jnp.where(f < 1e-3, mu - 0.8, mu - 0.95), -1.0)

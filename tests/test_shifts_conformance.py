@@ -28,7 +28,7 @@ BASELINES = {
 
 
 def compiled(make, blocks):
-    """Of a seed, the means of the first steps, asked for in blocks of the given lengths."""
+    """A function of the seed: the means of the first steps, in blocks of the given lengths."""
 
     def run(seed):
         shift = make()
@@ -48,7 +48,7 @@ def trajectory(make, num_steps):
 
 
 def test_parameters_may_be_traced():
-    """Every parameter as an argument of a compiled function gives what its value gives."""
+    """A traced parameter gives the same as its plain value."""
     makes = (
         lambda value: rj.shifts.sinusoid(value / 10, amplitude=value),
         lambda value: rj.shifts.ar2(value / 10, variance=value, noise_variance=value / 100),

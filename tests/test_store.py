@@ -1,4 +1,4 @@
-"""The store: what xarray sees of it, what a damaged one does, and what it refuses."""
+"""The store: how xarray reads it, how damage is handled, and what is refused."""
 
 import json
 import os
@@ -110,7 +110,7 @@ def test_what_is_not_computed_is_nan(grid, tmp_path):
 
 def test_status_of_cells():
     outputs = {
-        "log10_distance": np.array([[-1.0, 2.0, np.nan, -1.0, 2.0]]),  # a number as any other
+        "log10_distance": np.array([[-1.0, 2.0, np.nan, -1.0, 2.0]]),  # an output like any other
         "diverged_at": np.array([[-1, -1, -1, 7, -1]]),
         "diverged": np.array([[False, True, False, False, False]]),
         "curve": np.array([[[0.0, np.inf], [0.0, 0.0], [0.0, 0.0], [np.nan, 0.0], [0.0, 0.0]]]),

@@ -65,7 +65,7 @@ def test_order_of_axes_does_not_matter(whole, order):
 
 
 def test_same_chunk_shape_is_bit_equal(whole):
-    """A cell knows nothing of its neighbours: other values around it, a sub-grid, the reverse order, padding."""
+    """A cell does not depend on its neighbours: other values around it, a sub-grid, reverse order, padding."""
     chunked = rj.sweep(point, AXES, chunk=5, devices=1)
     part = dict(seed=AXES["seed"][1:], f=AXES["f"][[2, 5]], mu=AXES["mu"])
     sub = rj.sweep(point, part, chunk=5, devices=1)
@@ -121,7 +121,9 @@ def test_grid_too_large_for_the_memory_is_cut(monkeypatch):
     assert cut.attrs["num_chunks"] > 4
     assert cut.attrs["peak_bytes"] <= 0.2 * plenty.attrs["peak_bytes"]
     xr.testing.assert_allclose(cut, plenty, rtol=1e-5)
-    monkeypatch.setattr(programs, "free_memory", lambda device: 0)  # nothing fits: one cell each, no endless search
+    monkeypatch.setattr(
+        programs, "free_memory", lambda device: 0
+    )  # nothing fits: one cell per device, and the search ends
     assert rj.sweep(wide, dict(x=[0.0, 1.0, 2.0], y=[1.0]), devices=2).attrs["chunk_shape"] == [2, 1]
 
 
@@ -136,7 +138,7 @@ def test_memory_does_not_grow_with_the_number_of_steps():
 
         return rj.sweep(longer, dict(seed=np.arange(5), mu=np.linspace(0.9, 1, 40))).attrs["peak_bytes"]
 
-    assert run(1450) == run(5200)  # drawn for 625 steps at a time, both
+    assert run(1450) == run(5200)  # both draw 625 steps at a time
 
 
 def test_outputs_of_every_kind():
@@ -282,9 +284,7 @@ def test_other_bad_input():
         rj.sweep(3, dict(x=[1.0]))  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match=r"chunk must be a whole number of at least 1, got 0; it counts cells"):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), chunk=0)
-    message = (
-        r"devices must be between 1 and 2, got 3; this process sees .* A CPU is one device unless told otherwise: "
-    )
+    message = r"devices must be between 1 and 2, got 3; this process sees .* By default a CPU is one device: "
     with pytest.raises(ValueError, match=message + r'jax.config.update\("jax_num_cpu_devices", 3\) .*XLA_FLAGS=--xla'):
         rj.sweep(lambda x: {"y": x}, dict(x=[1.0]), devices=3)
     for devices in ([], "cpu", jax.devices()[0], [jax.devices()[0]] * 2, True):

@@ -55,7 +55,7 @@ def test_log_rho_against_scipy_in_float32():
 
 
 def test_float32_against_float64_on_the_whole_heatmap():
-    """1e-4 but at the edges of the tongues, where rho is not smooth: there a rounding costs its square root."""
+    """Within 1e-4, except at the edges of tongues: there rho is not smooth, and the error is the root of a rounding."""
 
     def point(f, mu):
         return {"log_rho": log_rho(f, mu, jnp.asarray(0.01, f.dtype))}
@@ -190,7 +190,7 @@ def test_continuous_is_the_limit_of_discrete(x64):
 
 @pytest.mark.parametrize("discrete", [False, True])
 def test_zero_frequency_is_the_baseline(x64, discrete):
-    """One meaning everywhere: the mean stands at 0. So do runs, and so does mean_growth."""
+    """f = 0 means the same in runs, in growth_rate and in mean_growth: the mean of the inputs stands at 0."""
     problem = rj.problems.linear_regression(dim=1, samples=1)
     for mu, eta, amplitude in ((0.5, 0.01, 2.0), (0.99, 0.01, 0.5), (0.0, 0.3, 1.0)):
         shift = rj.shifts.sinusoid(0.0, amplitude=amplitude)
@@ -217,11 +217,11 @@ def test_slow_drifts_tend_to_the_average_over_frozen_modes(x64, discrete, mu, et
     limit = np.mean([max(mode_rate(b, mu, eta, discrete) for b in np.linalg.eigvalsh(each)) for each in B])
     near, nearer = (abs(float(growth_rate(f, mu, eta, discrete=discrete)) - limit) for f in (1 / 2000, 1 / 8000))
     assert nearer < 1e-3
-    assert nearer < max(0.5 * near, 1e-8)  # it falls as T^-0.8 where a mode is overdamped, else it is 0
+    assert nearer < max(0.5 * near, 1e-8)  # it falls as T^-0.8 if a mode is overdamped, otherwise it is 0
 
 
 def test_longest_periods():
-    """Above 2^14 steps a period is treated as 2^14; a matrix of one is not given."""
+    """Rates treat periods above 2^14 steps as 2^14; their monodromy matrix is NaN."""
     for discrete in (False, True):
         long, longer = (growth_rate(np.float32(f), 0.9, 0.01, discrete=discrete) for f in (2.0**-14, 1e-8))
         assert float(long) == pytest.approx(float(longer), abs=1e-7)
@@ -231,7 +231,7 @@ def test_longest_periods():
 
 
 def test_discrete_rates_of_periods_that_are_not_whole_take_some_turns():
-    """A matrix of one period has none."""
+    """The discrete monodromy matrix needs a whole period."""
     assert np.isfinite([float(growth_rate(f, 0.9, 0.01, discrete=True)) for f in (0.045, 1 / 22, 1 / 317)]).all()
     M = jax.jit(lambda f: rj.theory.monodromy(rj.shifts.sinusoid(f), mu=0.9, eta=0.01, discrete=True))
     assert [bool(np.isnan(M(f)).any()) for f in (0.045, 1 / 22)] == [True, False]

@@ -18,7 +18,7 @@ def settings(T=12, **problem):
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
 def test_sgd_of_optax_is_oscillate(x64, reduction):
-    """Two programs, autodiff on samples and the linear recursion on moments, and one run."""
+    """Two programs, autodiff on samples and the linear recursion on moments, compute the same run."""
     key, common = jax.random.key(3), settings(reduction=reduction) | dict(tail=60 if reduction == "mean" else 400)
 
     @jax.jit
@@ -57,7 +57,7 @@ def test_hyperparameters_of_any_optimizer_are_axes():
 
 
 def test_divergence_is_recorded_and_poisons_nothing():
-    """eta = 3 multiplies the error by about -5 a step, which ends float32 within a hundred steps."""
+    """eta = 3 multiplies the error by about -5 a step, which overflows float32 within a hundred steps."""
 
     def point(seed, eta):
         common = settings(noise_variance=0.0, input_variance=1.0, samples=50) | dict(tail=20)

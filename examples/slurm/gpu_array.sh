@@ -19,7 +19,7 @@ source .venv/bin/activate
 
 # --shard: every eighth chunk, counted from 1 as the array is.
 # --resume: the first start finds no store, or one that another shard began; later ones go on.
-# --max-minutes: a little less than --time; the job ends by itself with exit code 75.
+# --max-minutes: a little less than --time; the job then stops with exit code 75.
 # exec: SIGTERM reaches the program and not the shell.
 exec srun resonance run examples/mlp_sweep.py --scale large --out "$SCRATCH/mlp.zarr" \
     --shard "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" --resume --max-minutes 235

@@ -1,4 +1,4 @@
-"""What a sweep is asked to do, checked on the host before anything is traced."""
+"""The point and the axes of a sweep, checked on the host before anything is traced."""
 
 import enum
 import inspect
@@ -72,7 +72,7 @@ def check_axis(name: str, values: Values) -> Axis:
     items = _items(values)
     if items is not None:
         labels = _labels(name, items)
-        # Zipped with another axis, a value may come again; its label must stay its own.
+        # On a zipped axis a value may occur twice, but different values must have different labels.
         seen = labels.tolist() if dim == name else dict(zip(items, labels.tolist(), strict=True)).values()
         _check_unique(name, seen)
         return Axis(name, dim, labels, tuple(items))
@@ -83,7 +83,7 @@ def check_axis(name: str, values: Values) -> Axis:
 
 
 def _items(values: Values) -> list[Any] | None:
-    """The values of a static axis as plain Python values; None where they are numbers, or no list at all."""
+    """The values of a static axis as plain Python values; None if they are numbers, or not a list."""
     if isinstance(values, np.ndarray | np.generic | jax.Array):
         return values.tolist() if values.ndim == 1 and values.dtype.kind not in "iufcmM" else None
     if isinstance(values, str | bytes) or not isinstance(values, Sequence) or isinstance(values, range):
@@ -123,7 +123,7 @@ def _check_unique(name: str, labels: Iterable[Any]) -> None:
 
 
 def _label(item: Any) -> str:
-    """A string itself, the name of a function, a class or a member of an enum, else what `repr` says."""
+    """A string itself; the name of a function, a class or a member of an enum; for other values, their `repr`."""
     if isinstance(item, enum.Enum):
         return item.name
     return item if isinstance(item, str) else getattr(item, "__name__", repr(item))
@@ -157,7 +157,7 @@ def _check_numbers(name: str, numbers: np.ndarray) -> None:
 
 
 def _check_dims(axes: tuple[Axis, ...]) -> None:
-    """Axes that share a dimension are as long as each other, and a dimension is not the name of another's axis."""
+    """Axes that share a dimension have the same length, and no dimension has the name of an axis along another one."""
     first: dict[str, Axis] = {}
     dim_of = {axis.name: axis.dim for axis in axes}
     for axis in axes:

@@ -5,17 +5,17 @@ from pathlib import Path
 
 import jax
 
-LEAST_SECONDS = 0.5  # what compiles faster is not worth a file
+LEAST_SECONDS = 0.5  # programs that compile faster are not stored
 
 
 def use_compilation_cache(path: str | os.PathLike[str] | None = None) -> Path:
-    """Keep what JAX compiles from now on in a folder, and take from there what an earlier process compiled.
+    """Store compiled programs in a folder, and reuse those that an earlier process stored there.
 
     It changes `jax.config` for the whole process; call it before the first sweep. Programs are keyed by their code, the
     version of JAX and the device, so an outdated one is never used. To empty the cache, delete the folder.
 
     Args:
-        path: the folder; None takes that of the environment variable `JAX_COMPILATION_CACHE_DIR`, else
+        path: the folder; None takes that of the environment variable `JAX_COMPILATION_CACHE_DIR` or, without it,
             `resonance_jax` in the user's cache, `XDG_CACHE_HOME` or `~/.cache`.
 
     Returns:

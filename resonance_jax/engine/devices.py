@@ -1,4 +1,4 @@
-"""The devices that share a sweep: how many there are, which of them are taken, and what they are called."""
+"""The devices that share a sweep: which ones exist, which ones are used, and their names."""
 
 import os
 from collections.abc import Sequence
@@ -9,20 +9,20 @@ import numpy as np
 
 MOST_CPU_DEVICES = 8  # more split a grid into parts too small to be worth it
 
-Device = Any  # jax.Device, which is no type to a type checker
+Device = Any  # jax.Device, which type checkers do not accept as a type
 
 
 def configure_devices(num_cpu_devices: int | None = None, *, share_gpu: bool = False) -> None:
     """Settings that JAX reads when it starts its first device; for scripts, before anything is computed.
 
     Args:
-        num_cpu_devices: into how many devices a CPU is divided; None takes one per core, at most eight. With one per
-            core there is no barrier between the cores in a step.
+        num_cpu_devices: number of devices that a CPU is divided into; None takes one per core, at most eight. With one
+            per core, the cores need not wait for each other within a step.
         share_gpu: allocate the memory of a GPU when it is needed, so that other processes may use it, too.
     """
     wanted = num_cpu_devices or min(MOST_CPU_DEVICES, os.cpu_count() or 1)
     if jax.config.jax_num_cpu_devices != wanted:  # pyright: ignore[reportAttributeAccessIssue]
-        jax.config.update("jax_num_cpu_devices", wanted)  # raises once a device is started
+        jax.config.update("jax_num_cpu_devices", wanted)  # raises if a device is already started
     if share_gpu:
         os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
@@ -37,7 +37,7 @@ def check_devices(devices: int | Sequence[Device] | None) -> tuple[Device, ...]:
             remedy = f"this process sees {local}"
             if local[0].platform == "cpu" and devices > 1:
                 remedy += (
-                    f'. A CPU is one device unless told otherwise: jax.config.update("jax_num_cpu_devices", {devices}) '
+                    f'. By default a CPU is one device: jax.config.update("jax_num_cpu_devices", {devices}) '
                     f"before JAX is first used, or XLA_FLAGS=--xla_force_host_platform_device_count={devices} in the "
                     "environment"
                 )
@@ -52,5 +52,5 @@ def check_devices(devices: int | Sequence[Device] | None) -> tuple[Device, ...]:
 
 
 def name_of(devices: Sequence[Device]) -> str:
-    """How many of which kind, as `2 x cpu (cpu)`."""
+    """Number and kind of the devices, as `2 x cpu (cpu)`."""
     return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"

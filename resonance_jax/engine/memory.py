@@ -1,4 +1,4 @@
-"""How much memory there is, of a device and of this process, and what is said where it is too small."""
+"""How much memory a device and this process have, how much is free, and the error where it is too small."""
 
 import contextlib
 import os
@@ -9,13 +9,13 @@ from typing import Any
 
 import jax
 
-UNKNOWN = 4 * 2**30  # taken where the system does not say
-CGROUP = Path("/sys/fs/cgroup")  # where Linux, and so a scheduler's job or a container, limits the memory
+UNKNOWN = 4 * 2**30  # assumed if the system does not say
+CGROUP = Path("/sys/fs/cgroup")  # where Linux sets memory limits, for example those of a scheduler's job or a container
 
 
 @contextlib.contextmanager
 def memory_error(message: str) -> Iterator[None]:
-    """What a device says when its memory is too small, as Python says it."""
+    """Turn the error of a device that runs out of memory into a MemoryError."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
@@ -25,7 +25,7 @@ def memory_error(message: str) -> Iterator[None]:
 
 
 def free_memory(device: Any) -> float:
-    """Bytes a device can still give; for the host, what is available to this job, shared by its devices."""
+    """Free bytes of a device; on a CPU, the bytes available to this job divided by the number of devices."""
     stats = device.memory_stats()
     if stats and "bytes_limit" in stats:
         return stats["bytes_limit"] - stats.get("bytes_in_use", 0)
@@ -34,7 +34,7 @@ def free_memory(device: Any) -> float:
 
 def peak_of_process() -> int:
     """Largest resident memory of this process so far, in bytes."""
-    try:  # Linux also has it in getrusage, where it begins with that of the process which started this one
+    try:  # on Linux, getrusage would include the peak of the process that started this one
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
     except (OSError, StopIteration):
@@ -46,7 +46,7 @@ def peak_of_process() -> int:
 
 
 def peak_of_device(device: Any) -> int | None:
-    """Most bytes in use so far; None where the device keeps no account, as a CPU."""
+    """Peak of the bytes in use so far; None if the device does not report it, as a CPU does not."""
     stats = device.memory_stats()
     return stats.get("peak_bytes_in_use") if stats else None
 
@@ -64,7 +64,7 @@ def _available() -> float:
 
 
 def _left_in_group() -> float:
-    """What the limits of the process's control groups leave; infinite where there are none."""
+    """Free bytes under the limits of the process's control groups; infinite without limits."""
     try:
         group = next(line for line in Path("/proc/self/cgroup").read_text().splitlines() if line.startswith("0::"))
     except (OSError, StopIteration):

@@ -1,4 +1,4 @@
-"""How far the work is: a bar on a terminal, a line of JSON for each chunk in the log of a job, or nothing."""
+"""Progress of a sweep: a bar on a terminal, a line of JSON for each chunk in the log of a job, or nothing."""
 
 import json
 import time
@@ -33,7 +33,7 @@ class Bar:
 
 
 def _progress() -> Any:
-    """What a bar shows, in 80 columns."""
+    """A progress bar that fits into 80 columns."""
     from rich import progress  # slow to import
     from rich.text import Text
 
@@ -53,7 +53,7 @@ def _progress() -> Any:
 
 
 class Lines:
-    """One line of JSON for each chunk, written out at once."""
+    """One line of JSON for each chunk, flushed immediately."""
 
     def __init__(self, total: int) -> None:
         self._total, self._done, self._begin = total, 0, time.perf_counter()

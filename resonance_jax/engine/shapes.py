@@ -1,4 +1,4 @@
-"""Shapes of chunks: how a grid is cut, shared by devices and made to fit into the memory. Integers alone, no JAX."""
+"""Shapes of chunks: how a grid is cut, shared by devices and made to fit into the memory. Only integers, no JAX."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ Index = tuple[slice, ...]  # where a chunk lies in its grid
 
 
 def chunk_shape(shape: Shape, limit: int) -> Shape:
-    """Shape of a chunk of at most `limit` cells: last axes whole, one cut into equal parts, the first ones singly.
+    """Shape of a chunk of at most `limit` cells: last axes whole, one cut into equal parts, first ones of length 1.
 
     >>> chunk_shape((10, 100, 100), 5000)
     (1, 50, 100)
@@ -30,9 +30,9 @@ def padded(shape: Shape, num_devices: int) -> Shape:
 
 
 def halved(shape: Shape, num_devices: int) -> Shape | None:
-    """A padded shape with half of its longest side, padded again; None where no smaller one holds a cell per device.
+    """A padded shape with half of its longest side, padded again; None if it has one cell per device already.
 
-    One half may be rounded up to the shape itself, so that it takes another.
+    Padding may round a half up to the shape itself, which is then halved once more.
 
     >>> halved((8, 3), 1), halved((4, 4), 4), halved((4, 1), 4)
     ((4, 3), (2, 4), None)
@@ -47,21 +47,21 @@ def halved(shape: Shape, num_devices: int) -> Shape | None:
 
 
 def longest_side(shape: Shape) -> int:
-    """The axis along which devices share a chunk; -1 where there is none."""
+    """The axis along which devices share a chunk; -1 for a shape without axes."""
     return max(range(len(shape)), key=lambda i: shape[i], default=-1)
 
 
 def shape_that_fits(shape: Shape, limit: int, num_devices: int, share: Callable[[Shape], float]) -> Shape:
-    """Shape of a chunk of at most `limit` cells that fits into the memory; fewer cells from each trial to the next.
+    """Shape of a chunk of at most `limit` cells that fits into the memory, by trials with fewer and fewer cells.
 
-    The smallest chunk has one cell for each device. It is tried even if it takes more than its budget, which is only a
-    part of the memory and held against an estimate.
+    The smallest chunk has one cell for each device. It is accepted even if it exceeds the budget: the budget is only a
+    part of the memory, and what a chunk takes is an estimate.
 
     Args:
         shape: of the grid.
-        limit: most cells.
-        num_devices: that share a chunk, so that it is rounded up to a multiple of them.
-        share: padded shape -> the part of the budget that it takes; MemoryError where it cannot even be compiled.
+        limit: largest number of cells.
+        num_devices: devices that share a chunk, whose longest side is rounded up to a multiple of them.
+        share: padded shape -> the share of the budget that it takes; MemoryError if it cannot be compiled.
 
     Raises:
         MemoryError: the smallest chunk cannot be compiled.
@@ -76,14 +76,14 @@ def shape_that_fits(shape: Shape, limit: int, num_devices: int, share: Callable[
         try:
             taken = share(padded(tried, num_devices))
             wanted = int(0.8 * cells / taken) if taken > 1 else cells
-        except MemoryError as error:  # compilers try kernels out
+        except MemoryError as error:  # compilers allocate memory to try out kernels
             if cells <= num_devices:
                 raise MemoryError(one_cell_does_not_fit(num_devices)) from error
             taken, wanted = math.inf, cells
         if taken <= 1 or cells <= num_devices:
             return tried
         limit = max(1, min(cells // 2, wanted))
-        while cells_of(limit) >= cells:  # rounded up to what it was
+        while cells_of(limit) >= cells:  # rounding up gave as many cells as before
             limit //= 2
 
 
@@ -95,7 +95,7 @@ def one_cell_does_not_fit(num_devices: int) -> str:
 
 
 def chunks_of(index: Index, shape: Shape) -> list[Index]:
-    """The chunks of a shape that cover an index, cut off at its end.
+    """The chunks of a shape that cover an index; the last ones are cut off at its end.
 
     >>> chunks_of((slice(0, 3),), (2,))
     [(slice(0, 2, None),), (slice(2, 3, None),)]

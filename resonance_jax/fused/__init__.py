@@ -1,9 +1,9 @@
 """A function of one run as one GPU kernel, with its loops inside and its state in registers.
 
-XLA launches a kernel for every step of a loop, and a step of a few weights is mostly its launch. `fused(f)` computes
-what `f` does, batched by `vmap` as ever. On a CPU it is `f`. On an NVIDIA GPU the traced program of `f` is written out
-as a Pallas kernel: a thread for each run where a run is a few numbers (`threads`), a warp for each where it is a small
-network (`tiles`). A program beyond both stays with XLA.
+XLA launches a kernel for every step of a loop, and for a few weights the launch takes most of the time. `fused(f)`
+computes the same as `f`, and `vmap` batches it as usual. On a CPU it is `f`. On an NVIDIA GPU the traced program of `f`
+becomes one Pallas kernel: a thread for each run if a run is a few numbers (`threads`), a warp for each run if it is a
+small network (`tiles`). A program that fits neither form is left to XLA.
 """
 
 import functools
@@ -25,16 +25,16 @@ from resonance_jax.fused.tiles import Tiles
 
 __all__ = ["fused"]
 
-CPU_LANES = 12_500  # runs that a core works on together, so that what they carry stays in its cache
-RAGGED_LANES = 1_000  # where a loop has a traced length: it runs to the end of the longest of them
+CPU_LANES = 12_500  # runs that a core computes together, so that their state stays in its cache
+RAGGED_LANES = 1_000  # the same where a loop has a traced length: all runs wait for the longest one
 
-logger = logging.getLogger(__name__)  # DEBUG: which form a program takes. INFO: which failed
+logger = logging.getLogger(__name__)  # DEBUG: the form of each program; INFO: forms that failed
 _fused = Primitive("fused")
 _fused.multiple_results = True
 
 
 def fused(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` as one kernel where that is possible. Values it closes over are arguments like the others.
+    """`function` as one kernel where that is possible. Values that it closes over are treated as arguments.
 
     >>> def cube(x):
     ...     return jax.lax.fori_loop(0, 2, lambda _, y: y * x, x)
@@ -51,11 +51,11 @@ def fused(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-# The primitive. Its arguments are those of one run, with `rank` axes of lanes behind: of full length, or of length 1.
+# The primitive. Its arguments are those of one run, followed by `rank` axes of lanes, each of full length or length 1.
 
 
 def plain(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
-    """The program as XLA takes it: `vmap` over one axis of lanes after another."""
+    """The program for XLA: `vmap` over the axes of lanes, one after another."""
     lanes, shapes = lanes_of(args, jaxpr), argument_shapes(jaxpr)
     num_consts = len(jaxpr.constvars)
     out_ranks = [like(var).ndim for var in jaxpr.outvars]
@@ -75,7 +75,7 @@ def plain(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
 
 
 def tiled(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
-    """The program on a CPU: a few lanes after the other, so that what a loop carries stays in the cache."""
+    """The program on a CPU: a group of lanes at a time, so that the state of a loop stays in the cache."""
     lanes, shapes = lanes_of(args, jaxpr), argument_shapes(jaxpr)
     total = math.prod(lanes)
     most = RAGGED_LANES if has_while(jaxpr) else CPU_LANES
@@ -105,7 +105,7 @@ def _abstract(*args: Any, jaxpr: Jaxpr, rank: int) -> list[Any]:
 
 
 def _batch(args: Sequence[Any], axes: Sequence[Any], *, jaxpr: Jaxpr, rank: int) -> tuple[list[Any], list[int]]:
-    """A new axis becomes the first of the lanes: `vmap` comes from the innermost axis to the outermost."""
+    """A new axis becomes the first of the lanes, since `vmap` adds axes from the innermost to the outermost."""
     placed = [
         jnp.expand_dims(arg, len(shape)) if axis is None else jnp.moveaxis(arg, axis, len(shape))
         for arg, axis, shape in zip(args, axes, argument_shapes(jaxpr), strict=True)
@@ -118,7 +118,7 @@ def _differentiate(primals: Sequence[Any], tangents: Sequence[Any], **params: An
 
 
 def _lower_for_cuda(ctx: Any, *args: Any, **params: Any) -> Any:
-    """The first form that can hold the program; XLA's where none can, or where a form fails for whatever reason."""
+    """The first form that can hold the program; XLA if none can, or if it fails for any reason."""
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in ctx.avals_in]
     what = _described(params["jaxpr"])
     for values in (Threads(), Tiles()):
@@ -126,10 +126,10 @@ def _lower_for_cuda(ctx: Any, *args: Any, **params: Any) -> Any:
         try:
             with quiet():
                 traced = jax.jit(functools.partial(kernel, values, **params)).trace(*shapes)
-                traced.lower(lowering_platforms=("cuda",))  # in its own module: failing may leave half a function
+                traced.lower(lowering_platforms=("cuda",))  # apart: a failure may leave half a function behind
         except Unsupported as reason:
             logger.debug("%s cannot hold %s: %s", form, what, reason)
-        except Exception as error:  # a version of JAX without the backend, or a primitive that the backend lacks
+        except Exception as error:  # a version of JAX without the backend, or a primitive that it does not support
             logger.info("%s failed for %s: %s: %s", form, what, type(error).__name__, error)
         else:
             logger.debug("%s takes %s", form, what)

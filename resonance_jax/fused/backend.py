@@ -1,7 +1,7 @@
 """What the kernels take from Pallas and its Triton backend.
 
-Both are imported when a kernel is built and not before: newer versions of JAX deprecate the Triton backend and may come
-without it. Then these functions raise an ImportError or an AttributeError, and the program stays with XLA.
+Both are imported only when a kernel is built: newer versions of JAX deprecate the Triton backend and may remove it.
+Then these functions raise an ImportError or an AttributeError, and the program is left to XLA.
 """
 
 import contextlib
@@ -21,14 +21,14 @@ def program_id() -> Array:
 
 
 def load(ref: Any, place: Array, **options: Any) -> Array:
-    """Entries of an array in memory; `mask` and `other` say which are read and what stands for the others."""
+    """Entries of an array in memory: those in `mask`, and `other` instead of the rest."""
     from jax.experimental.pallas import triton
 
     return triton.load(ref.at[place], **options)
 
 
 def store(ref: Any, place: Array, value: Array, **options: Any) -> None:
-    """Write entries of an array in memory, those of `mask`."""
+    """Write entries of an array in memory, those in `mask`."""
     from jax.experimental.pallas import triton
 
     triton.store(ref.at[place], value, **options)
@@ -59,7 +59,7 @@ def call(
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """JAX warns that the Triton backend will go. A user can do nothing about it, and nothing breaks when it does."""
+    """Silence JAX's warning that the Triton backend will be removed: users need not act, since XLA takes over."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*Pallas Triton backend is deprecated", DeprecationWarning)
         yield

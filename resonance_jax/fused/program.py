@@ -1,4 +1,4 @@
-"""A traced program inside a kernel: its loops are loops of the kernel, its steps what the form of the values says."""
+"""A traced program as a kernel: its loops become loops of the kernel, its primitives follow the rules of `Values`."""
 
 import itertools
 import math
@@ -14,7 +14,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 from resonance_jax.fused import backend
 
 CALLS = {"jit", "closed_call", "eval_jaxpr", "custom_jvp_call", "custom_vjp_call", "remat2"}
-SAME = {"copy", "stop_gradient"}  # what is nothing but its operand inside a kernel
+SAME = {"copy", "stop_gradient"}  # inside a kernel the result is the operand
 # fmt: off
 ELEMENTWISE = {
     "abs", "neg", "sign", "floor", "ceil", "exp", "exp2", "expm1", "log", "log2", "log1p", "sqrt", "rsqrt", "cbrt",
@@ -31,11 +31,11 @@ class Unsupported(Exception):
 
 
 class Stream(NamedTuple):
-    """An array of each run in memory, or what is left of it inside a loop over its first axis."""
+    """An array of each run in memory; inside a loop over its first axis, one slice of it."""
 
     ref: Any
     shape: tuple[int, ...]
-    stride: int  # from one entry to the next: entries stand in front of lanes
+    stride: int  # from one entry to the next: axes of entries come before those of lanes
     offset: Array  # of the first entry, for each lane
 
     def at(self, i: Array | int) -> "Stream":
@@ -44,16 +44,16 @@ class Stream(NamedTuple):
 
 
 class Values(Protocol):
-    """How the arrays of a run are held in a kernel, and what the primitives of JAX are on them.
+    """How the arrays of a run are held in a kernel, and what the primitives of JAX do with them.
 
-    A value has a `shape`, that of the array it stands for.
+    A value has the `shape` of the array that it represents.
     """
 
-    lanes: int  # runs of one program of the kernel
-    rules: dict[str, Callable[..., Any]]  # name of a primitive -> the same on values, a list of several results
+    lanes: int  # runs in one program of the kernel
+    rules: dict[str, Callable[..., Any]]  # name of a primitive -> its rule for values; a list if it has several results
 
     def check(self, jaxpr: Jaxpr) -> int:
-        """Unsupported for a program too large; the number of warps that suits it."""
+        """The number of warps that suits a program; Unsupported if it is too large."""
         ...
 
     def unroll(self, body: Jaxpr, length: int) -> int: ...
@@ -69,7 +69,7 @@ class Values(Protocol):
     def elementwise(self, eqn: Any, operands: list[Any]) -> Any: ...
 
     def arrays(self, value: Any) -> list[Array]:
-        """What a loop carries for the value."""
+        """The arrays that a loop carries for the value."""
         ...
 
     def like(self, value: Any, arrays: Iterator[Array]) -> Any:
@@ -97,12 +97,12 @@ def inner_jaxprs(eqn: Any) -> list[Jaxpr]:
 
 
 def has_while(jaxpr: Jaxpr) -> bool:
-    """Whether a loop of the program has a length that is not known before."""
+    """Whether a loop of the program has a length that is only known when it runs."""
     return any(eqn.primitive.name == "while" or any(map(has_while, inner_jaxprs(eqn))) for eqn in jaxpr.eqns)
 
 
 def operations(jaxpr: Jaxpr) -> int:
-    """Numbers that the program computes, a loop counted as one step."""
+    """How many numbers the program computes, with one step of each loop."""
     total = 0
     for eqn in jaxpr.eqns:
         inner = inner_jaxprs(eqn)
@@ -113,7 +113,7 @@ def operations(jaxpr: Jaxpr) -> int:
 
 
 def kernel(values: Values, *args: Any, jaxpr: Jaxpr, rank: int, interpret: bool = False) -> list[Any]:
-    """The program as one kernel; Unsupported if it needs more than the values have rules for."""
+    """The program as one kernel; Unsupported if it has primitives without a rule."""
     lanes, shapes = lanes_of(args, jaxpr), argument_shapes(jaxpr)
     total = math.prod(lanes)
     outs = [jax.ShapeDtypeStruct(out.shape + lanes, out.dtype) for out in map(like, jaxpr.outvars)]
@@ -147,7 +147,7 @@ def kernel(values: Values, *args: Any, jaxpr: Jaxpr, rank: int, interpret: bool 
 
 
 def _in_place(args: Sequence[Any], outs: Sequence[Any], num_consts: int) -> dict[int, int]:
-    """Arguments whose memory an output takes over: a loop outside then carries its state without copies."""
+    """Arguments whose memory an output reuses, so that a loop outside carries its state without copies."""
     pairs: dict[int, int] = {}
     for j, out in enumerate(outs):
         fits = (i for i in range(num_consts, len(args)) if (args[i].shape, args[i].dtype) == (out.shape, out.dtype))
@@ -176,7 +176,7 @@ def _loaded(values: Values, value: Any) -> Any:
 
 
 def _evaluate(values: Values, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
-    """The program on values. Streams go untouched to the loops that read them."""
+    """The program on values. Streams are passed on to the loops that read them."""
     known: dict[Any, Any] = dict(zip((*jaxpr.constvars, *jaxpr.invars), args, strict=True))
 
     def read(atom: Any) -> Any:
@@ -206,7 +206,7 @@ def _evaluate(values: Values, jaxpr: Jaxpr, args: Sequence[Any]) -> list[Any]:
 
 
 def _scan(values: Values, operands: list[Any], *, jaxpr: Any, length: int, reverse: bool, **_: Any) -> list[Any]:
-    # Constants, then the carry, then what it runs over: that has one axis more than the body sees.
+    # Constants, then the carry, then the arrays that it runs over, which have one axis more than the body sees.
     num_xs = sum(operand.shape != aval.shape for operand, aval in zip(operands, jaxpr.in_avals, strict=True))
     num_carry = len(jaxpr.out_avals)
     consts, start, xs = _split(operands, len(operands) - num_carry - num_xs, num_carry)

@@ -15,8 +15,8 @@ from resonance_jax.fused.program import Stream, Unsupported, inner_jaxprs, like,
 
 LANES = 32  # one warp, so that few runs spread over the whole device
 MOST_CARRIED = 96  # entries that a loop carries: they live in a thread's 255 registers
-MOST_OPERATIONS = 6_000  # of one kernel, for the sake of compile time
-UNROLL = 4  # short steps written out, so that their loads are under way early
+MOST_OPERATIONS = 6_000  # of one kernel, to limit the compile time
+UNROLL = 4  # steps of a short loop body that are unrolled, so that loads start early
 SHORT = 100  # operations of a short step
 
 
@@ -28,7 +28,7 @@ class Entries(NamedTuple):
 
     @property
     def numbers(self) -> np.ndarray:
-        """What moves entries is applied to their numbers."""
+        """The entries' positions; operations that move entries are applied to these."""
         return np.arange(len(self.entries)).reshape(self.shape)
 
     def take(self, numbers: np.ndarray) -> "Entries":
@@ -80,7 +80,7 @@ class Threads:
 
 
 def _carried(jaxpr: Jaxpr) -> int:
-    """Most entries that a loop of the program carries."""
+    """Largest number of entries that a loop of the program carries."""
     most = 0
     for eqn in jaxpr.eqns:
         own = sum(like(var).size for var in eqn.outvars) if eqn.primitive.name == "scan" else 0
@@ -121,7 +121,7 @@ def _split(x: Entries, *, sizes: Any, axis: int, **_: Any) -> list[Entries]:
 
 
 def _pad(x: Entries, fill: Entries, *, padding_config: Any, **_: Any) -> Entries:
-    """Entries put in front, behind and between; a negative number in front or behind cuts off."""
+    """Padding before, after and between entries; negative padding before or after cuts entries off."""
     sides = [n + max(n - 1, 0) * between for n, (_, _, between) in zip(x.shape, padding_config, strict=True)]
     numbers = np.full(sides, len(x.entries))
     numbers[tuple(slice(None, None, between + 1) for _, _, between in padding_config)] = x.numbers

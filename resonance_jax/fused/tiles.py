@@ -1,4 +1,4 @@
-"""A warp or a few for each run: an array of a run is a tile, padded to powers of two, spread over the threads."""
+"""One or a few warps for each run: an array of a run is a tile, padded to powers of two, spread over the threads."""
 
 import functools
 import math
@@ -21,7 +21,7 @@ MOST_CARRIED = 4096  # padded entries that a loop carries, for each warp
 
 
 class Tile(NamedTuple):
-    """An array with garbage behind its sides; what is summed over is masked first."""
+    """A padded array; padding is undefined and is masked before reductions."""
 
     padded: Array
     shape: tuple[int, ...]
@@ -32,7 +32,7 @@ def _padded(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def _masked(x: Tile, axes: Sequence[int], neutral: Any) -> Array:
-    """The tile with a neutral number behind its sides."""
+    """The tile with its padding set to a neutral number."""
     array = x.padded
     for axis in axes:
         if array.shape[axis] > x.shape[axis]:
@@ -42,7 +42,7 @@ def _masked(x: Tile, axes: Sequence[int], neutral: Any) -> Array:
 
 
 def _place(shape: Sequence[int], stride: int) -> tuple[Array, Array]:
-    """Where the entries of an array lie in memory, and which of the padded ones there are."""
+    """Where the entries of an array lie in memory, and which entries are not padding."""
     padded = _padded(shape)
     place = jnp.zeros(padded, jnp.int32)
     inside = jnp.ones(padded, bool)
@@ -57,7 +57,7 @@ class Tiles:
     lanes = 1
 
     def __init__(self, precision: Any = jax.lax.DotAlgorithmPreset.TF32_TF32_F32_X3) -> None:
-        """`precision` of products on tensor cores: float32 in full, in three parts."""
+        """`precision` of products on tensor cores: by default full float32, as three products of TF32."""
         self.rules = RULES | {"dot_general": functools.partial(_dot, on_tensor_cores=precision)}
 
     def check(self, jaxpr: Jaxpr) -> int:
@@ -104,7 +104,7 @@ class Tiles:
 
 
 def _largest(jaxpr: Jaxpr) -> int:
-    """Most entries of a tile that the program computes."""
+    """Entries of the largest tile that the program computes."""
     most = 1
     for eqn in jaxpr.eqns:
         inner = inner_jaxprs(eqn)
@@ -114,7 +114,7 @@ def _largest(jaxpr: Jaxpr) -> int:
 
 
 def _carried(jaxpr: Jaxpr) -> int:
-    """Most padded entries that a loop of the program carries."""
+    """Largest number of padded entries that a loop of the program carries."""
     most = 0
     for eqn in jaxpr.eqns:
         sizes = [math.prod(_padded(like(var).shape)) for var in eqn.outvars if eqn.primitive.name == "scan"]
@@ -149,7 +149,7 @@ def _stack(*parts: Tile, axis: int, **_: Any) -> Tile:
 
 
 def _unstack(x: Tile, *, axis: int, **_: Any) -> list[Tile]:
-    """A row is the sum over all rows with the others set to 0."""
+    """Each row is extracted as the sum over all rows with the others set to 0."""
     index = jax.lax.broadcasted_iota(jnp.int32, x.padded.shape, axis)
     zero = jnp.zeros_like(x.padded)
     rows = [jnp.sum(jnp.where(index == i, x.padded, zero), axis) for i in range(x.shape[axis])]

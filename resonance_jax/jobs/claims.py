@@ -10,9 +10,9 @@ class Claim(NamedTuple):
     """One statement about a sweep, as the `claims(dataset)` of a sweep file returns them."""
 
     statement: str
-    where: str  # it is made, e.g. a section of a paper
+    where: str  # where it is made, e.g. a section of a paper
     measured: str
-    expected: str  # what counts as agreement
+    expected: str  # what is taken as agreement
     holds: bool | None  # None: the statement is ambiguous, see `measured`
 
     @property

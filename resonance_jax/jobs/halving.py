@@ -1,6 +1,6 @@
 """Chunks that do not fit into the memory are computed in halves.
 
-The shape of the chunks of a store is fixed, and the next job may run on a smaller device.
+A store fixes the shape of its chunks, but the next job may run on a device with less memory.
 """
 
 import math
@@ -16,7 +16,7 @@ from resonance_jax.engine.shapes import Index, Shape, halved, one_cell_does_not_
 
 
 class Chunks:
-    """Computes the chunks of a grid, each as a whole or, where the memory is too small, in halves.
+    """Computes the chunks of a grid, each as a whole or, if it does not fit into the memory, in halves.
 
     Args:
         grid: of the sweep.
@@ -34,7 +34,7 @@ class Chunks:
         return list(self._compiled.values())
 
     def compile(self, index: Index) -> Program:
-        """The program of a chunk, or of half of one where that does not fit into the memory."""
+        """The program of a chunk, or of half a chunk if the whole does not fit into the memory."""
         key = self.grid.key(index)
         if key not in self._compiled:
             cell = self.grid.cells[key]
@@ -46,7 +46,7 @@ class Chunks:
         return self._compiled[key]
 
     def compute(self, index: Index) -> list[np.ndarray]:
-        """The outputs of a chunk. The next ones begin with halves if this one took them."""
+        """The outputs of a chunk. If this chunk had to be halved, the next ones are halved from the start."""
         program = self.compile(index)
         try:
             return programs.run(program, self.grid, index)

@@ -1,4 +1,4 @@
-"""Which sweep a store belongs to: what must be the same for two jobs to share it, and how it differs from another."""
+"""Which sweep a store belongs to: what two jobs must have in common to share it, and how two sweeps differ."""
 
 import difflib
 import platform
@@ -18,7 +18,7 @@ from resonance_jax.jobs.store import Store
 
 
 def identity(grid: Grid, source: str, devices: Sequence[Device]) -> dict[str, Any]:
-    """What must be the same for two jobs to share a store."""
+    """What two jobs must have in common to share a store."""
     return {
         "program": grid.digest(),
         "source": source,
@@ -43,7 +43,7 @@ def check_same(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | 
 
 
 def differences(store: Store, grid: Grid, attrs: Mapping[str, Any], chunk: int | None = None) -> list[str]:
-    """What sets a sweep apart from that of a store, in words. A file that computes the same is the same sweep."""
+    """How a sweep differs from that of a store, in words. A changed file that computes the same is the same sweep."""
     found = []
     axes = {name: dim for name, (dim, _) in grid.coordinates.items()}
     if store.dims != grid.dims or store.axes != axes:
@@ -77,7 +77,7 @@ def _first_change(old: str, new: str) -> str:
 
 
 def _axes(coordinates: Mapping[str, str]) -> str:
-    """Names of the axes, with the dimension of those that lie along another one's."""
+    """Names of the axes, each with its dimension where that has another name."""
     return ", ".join(name if name == dim else f"{name} along {dim}" for name, dim in coordinates.items())
 
 

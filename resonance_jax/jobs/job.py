@@ -1,7 +1,7 @@
-"""A sweep as a batch job: chunk after chunk into a store, from where it can be taken up again.
+"""A sweep as a batch job: it writes chunk after chunk into a store, and can be resumed from there.
 
-Jobs that share a store do not talk to each other. Chunks are dealt out in turn, to shards and within a shard to the
-processes of `jax.distributed`; whoever comes first makes the store, and its chunks are those of all.
+Jobs that share a store do not communicate. Chunks are dealt out in turn, first to shards, then within a shard to the
+processes of `jax.distributed`. The first job creates the store and fixes the shape of the chunks for all.
 """
 
 import functools
@@ -26,9 +26,9 @@ from resonance_jax.jobs.stopping import Guard
 from resonance_jax.jobs.store import Store
 from resonance_jax.runs.divergence import says_diverged
 
-NUM_CHUNKS = 20  # of a grid, unless the memory asks for more: a kill costs a twentieth at most
+NUM_CHUNKS = 20  # of a grid, more if the memory is small: a kill loses at most a twentieth of the work
 
-Report = Callable[[int], Bar | Lines]  # number of cells -> what tells of them
+Report = Callable[[int], Bar | Lines]  # number of cells -> what reports progress on them
 SILENT = functools.partial(Bar, show=False)
 
 
@@ -37,14 +37,14 @@ class Outcome(NamedTuple):
 
     store: Store
     chunks: int  # computed by this job
-    kept: int  # of its chunks that were there already
+    kept: int  # chunks of its shard that were already in the store
     cells: int  # computed by this job
     seconds: float  # computing and storing, without compiling
     compile_seconds: float
 
     @property
     def complete(self) -> bool:
-        """Whether the whole store is there, other jobs' parts included."""
+        """Whether all chunks of the store are finished, those of other jobs included."""
         return all(self.store.finished(number) for number in range(self.store.num_chunks))
 
 
@@ -65,20 +65,20 @@ def run(
 
     Args:
         grid: from `engine.grid.prepare`.
-        out: the store; made if it is not there.
+        out: the store; created if it does not exist.
         devices: that share each chunk.
         source: text of the point, or of the file it is in, kept in the store.
-        facts: more to keep there, such as the scale.
-        resume: go on with a store that has chunks of this shard. Whole ones stay, damaged ones are computed again.
-        shard: the part of this job.
+        facts: further attributes to keep there, such as the scale.
+        resume: go on with a store that has chunks of this shard. Finished ones stay, damaged ones are computed again.
+        shard: which chunks this job computes.
         chunk: largest number of cells in a chunk, for a new store; None takes about twenty chunks that fit the memory.
-        report: told of every chunk; silent if not given.
-        guard: of a script that is to end in good order, see `stopping`.
+        report: shows the progress, chunk by chunk; silent by default.
+        guard: ends a script cleanly on a signal or at a deadline, see `stopping`.
 
     Raises:
-        ValueError: a store of another sweep, with what differs; one that is being written, or has chunks of this shard
-            and `resume` is not given.
-        MemoryError: a chunk that does not fit into the memory even by halves.
+        ValueError: the store belongs to another sweep (the message says what differs), another job is writing the same
+            chunks, or it has chunks of this shard and `resume` is not given.
+        MemoryError: a chunk does not fit into the memory, nor does half of it.
     """
     if chunk is not None:
         checks.at_least_one("chunk", chunk, "it counts cells; leave it out to have it chosen")
@@ -86,7 +86,7 @@ def run(
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         store = Store.open(out)
     else:
-        out.parent.mkdir(parents=True, exist_ok=True)  # what cannot be written is found before compiling
+        out.parent.mkdir(parents=True, exist_ok=True)  # an unwritable folder fails before compiling
         store = Store.create(out, grid, chosen_shape(grid, chunk, devices), attrs | provenance(devices))
     check_same(store, grid, attrs, chunk)
 
@@ -116,9 +116,9 @@ def _work_off(
     grid: Grid,
     devices: tuple[Device, ...],
     reporter: Bar | Lines,
-    guard: Guard,  # one that nobody entered watches nothing
+    guard: Guard,  # one that was not entered does nothing
 ) -> tuple[float, float]:
-    """Compute and store chunk after chunk, and tell of it.
+    """Compute and store chunk after chunk, and report each.
 
     Returns:
         Seconds of computing and storing, and of compiling.
@@ -156,8 +156,8 @@ def _close(reporter: Bar | Lines, reason: str) -> None:
 
 
 def chosen_shape(grid: Grid, chunk: int | None, devices: tuple[Device, ...]) -> Shape:
-    """Shape of a chunk in the grid: of at most `chunk` cells, or about twenty of them that fit into the memory."""
+    """Shape of a chunk in the grid: at most `chunk` cells, or about a twentieth of the grid if that fits the memory."""
     if chunk is not None:
         return grid.chunk_shape(chunk)
     shape, _ = programs.compile_to_fit(grid, math.ceil(grid.size / NUM_CHUNKS), devices, may_shrink=True)
-    return shape  # the programs are remembered
+    return shape  # the compiled programs are cached

@@ -20,11 +20,11 @@ MISSING, OK, DIVERGED, NONFINITE = range(4)
 MEANINGS = ("missing", "ok", "diverged", "nonfinite")
 STATUS = "status"
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)  # of an array, which is the name of a folder too
-CODECS = {"bytes", "vlen-utf8", "zstd", "crc32c"}  # all that a store of ours holds; none of them runs code from a file
+CODECS = {"bytes", "vlen-utf8", "zstd", "crc32c"}  # the only ones we write; none of them runs code from a file
 
 
 def write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[str, Any]) -> None:
-    """Write everything of a store but its chunks: the arrays that are to hold them, and the coordinates."""
+    """Write everything of a store except its chunks: the empty arrays for the outputs, and the coordinates."""
     names = {"outputs": {name: str(out.dtype) for name, out in grid.outputs.items()}, "axes": list(grid.coordinates)}
     group = zarr.create_group(path, zarr_format=3, attributes={**attrs, **names})
     settings: dict[str, Any] = dict(compressors=[ZstdCodec(level=1), Crc32cCodec()])
@@ -35,7 +35,7 @@ def write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[st
         )
         array[:] = labels.astype(object) if labels.dtype.kind == "U" else labels
     beside = " ".join(name for name, (dim, _) in grid.coordinates.items() if name != dim)
-    common: dict[str, Any] = {"coordinates": beside} if beside else {}  # those that are no index, for xarray
+    common: dict[str, Any] = {"coordinates": beside} if beside else {}  # coordinates that are not an index, for xarray
     for name, out in grid.outputs.items():
         dtype, missing = _stored_as(out.dtype)
         group.create_array(
@@ -58,13 +58,13 @@ def write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[st
         attributes=common | {"flag_values": list(range(len(MEANINGS))), "flag_meanings": " ".join(MEANINGS)},
         **settings,
     )
-    with warnings.catch_warnings():  # that the specification does not have it yet; xarray asks for it all the same
+    with warnings.catch_warnings():  # the specification does not define it yet, but xarray expects it
         warnings.filterwarnings("ignore", message="Consolidated metadata")
         zarr.consolidate_metadata(path)
 
 
 def _stored_as(dtype: Any) -> tuple[np.dtype, Any]:
-    """How numbers of a type are stored, and what stands for those not computed."""
+    """The type in which outputs of a type are stored, and the value that marks missing ones."""
     dtype = np.dtype(dtype)
     if dtype.kind == "b":
         return np.dtype(np.int8), -1
@@ -75,9 +75,9 @@ def _stored_as(dtype: Any) -> tuple[np.dtype, Any]:
 
 
 def check_metadata(path: Path) -> None:
-    """ValueError for codecs that are not ours, and for names and links that lead out of the store.
+    """ValueError for codecs that we do not write, and for names and links that lead out of the store.
 
-    By reading JSON alone, before anything else looks at the store.
+    It only reads JSON, before any other code opens the store.
     """
     for file in sorted(path.glob("*/zarr.json")):
         if not NAME.fullmatch(file.parent.name):

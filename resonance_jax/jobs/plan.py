@@ -16,11 +16,11 @@ from resonance_jax.jobs.shards import ALL, Shard
 from resonance_jax.jobs.store import Store
 from resonance_jax.runs.divergence import says_diverged
 
-PROBE_SECONDS = 10.0  # a plan starts no further chunk after that
+PROBE_SECONDS = 10.0  # after that a plan starts no further chunk
 
 
 class Plan(NamedTuple):
-    """What a job would take, from a probe of a few of its chunks."""
+    """What a job would take, estimated by running a few of its chunks."""
 
     cells: int  # of the shard
     chunks: int  # of the shard
@@ -28,14 +28,14 @@ class Plan(NamedTuple):
     chunk_seconds: float  # computing and storing
     compile_seconds: float
     device: str
-    device_bytes: int  # of one chunk on one device, by the compiler's account
-    peak_device_bytes: int | None  # measured, where the device keeps an account
+    device_bytes: int  # of one chunk on one device, as the compiler reports
+    peak_device_bytes: int | None  # measured; None if the device does not report it
     peak_host_bytes: int  # of this process, measured
     disk_bytes: int  # before compression
 
 
 def plan(grid: Grid, *, devices: tuple[Device, ...], shard: Shard = ALL, chunk: int | None = None) -> Plan:
-    """Compile, then run the first, the last and the middle chunk, as far as ten seconds go; nothing is kept."""
+    """Compile, then run the first, the last and the middle chunk, for about ten seconds; nothing is kept."""
     shape = chosen_shape(grid, chunk, devices)
     chunks = Chunks(grid, shape, devices)
     took: list[float] = []

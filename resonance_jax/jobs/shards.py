@@ -7,7 +7,7 @@ import jax
 
 
 class Shard(NamedTuple):
-    """The part of one job, counted from 1."""
+    """Which of the jobs that share a store this one is, counted from 1."""
 
     number: int = 1
     of: int = 1

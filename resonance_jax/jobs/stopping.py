@@ -1,7 +1,7 @@
-"""Ending a process in good order: on SIGTERM, on Ctrl-C, or when its time is over, and never in the middle of a write.
+"""Ending a process cleanly on SIGTERM, on Ctrl-C or at a deadline, and never in the middle of a write.
 
-The main thread may sit in a compiler or a kernel for minutes, where Python runs no signal handler. The handler in C
-still writes the number of the signal into a pipe, and a thread that waits there ends the process.
+The main thread may be inside a compiler or a kernel for minutes, where Python runs no signal handler. The C handler
+still writes the number of the signal into a pipe, and a thread that waits on the pipe ends the process.
 """
 
 import contextlib
@@ -14,27 +14,27 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-STOPPED = 75  # exit code, EX_TEMPFAIL: nothing is wrong, start again to go on
+STOPPED = 75  # exit code, EX_TEMPFAIL: no error; run it again to go on
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class Guard:
-    """Within it, a signal or the deadline ends the process with the exit code 75. For scripts, on their main thread.
+    """A context in which a signal or the deadline ends the process with exit code 75. For scripts, on the main thread.
 
     Args:
-        minutes: until the end; None: no limit.
-        remedy: how to go on, last in the message.
+        minutes: until the deadline; None: no deadline.
+        remedy: how to go on, the last part of the message.
     """
 
     def __init__(self, minutes: float | None = None, *, remedy: str = "resume=True goes on.") -> None:
-        self.writing = threading.Lock()  # held by whoever must not be interrupted
-        self.farewell: Callable[[str], None] = lambda reason: None  # called with the reason, last thing before the end
+        self.writing = threading.Lock()  # held during a write, which must not be interrupted
+        self.farewell: Callable[[str], None] = lambda reason: None  # called with the reason before the process ends
         self._minutes = minutes
         self._remedy = remedy
         self._deadline = None if minutes is None else time.monotonic() + 60 * minutes
 
     def stop_unless_time_for(self, seconds: float) -> None:
-        """End now if what comes next, which takes this long, could not be finished."""
+        """End now if work of this many seconds would not finish before the deadline."""
         if self._deadline is not None and time.monotonic() + seconds > self._deadline:
             self._end(f"the next chunk would end after the limit of {self._minutes:g} minutes")
 
@@ -74,4 +74,4 @@ class Guard:
             print(f"stopped: {reason}. Finished chunks are kept; {self._remedy}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(STOPPED)  # the devices may be at work for minutes yet, and Python would wait for them
+        os._exit(STOPPED)  # a normal exit would wait for the devices, possibly for minutes

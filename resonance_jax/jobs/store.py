@@ -1,8 +1,8 @@
 """Results on disk: a zarr v3 store that any xarray user can open, while a job still writes to it.
 
-A chunk of the grid is one file of every output and of `status`; chunks are numbered in C order. An output is written
-before the status of its cells, each file by a rename, so a chunk counts as done only when all of it is there; a
-checksum in every file tells whether it still is. Metadata is written once, before the store gets its name.
+A chunk of the grid is one file for each output and one for `status`; chunks are numbered in C order. Each file is
+written under another name and then renamed, `status` last, so a chunk with a status is complete. Every file has a
+checksum, which detects later damage. Metadata is written once, before the store gets its name.
 """
 
 import contextlib
@@ -62,7 +62,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path) -> Self:
-        """ValueError unless there is a store of ours."""
+        """The store at a path; ValueError if there is none, or if it is damaged."""
         if not (path / "zarr.json").is_file():
             raise ValueError(f"no store at {path}; give the folder that a sweep was stored in")
         try:
@@ -72,9 +72,9 @@ class Store:
 
     @classmethod
     def create(cls, path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[str, Any]) -> Self:
-        """Make the store under another name and move it into place: it is whole when it appears.
+        """Write the store under another name, then rename it, so that it is complete when it appears.
 
-        Where another job was faster, its store is opened.
+        If another job was faster, its store is opened.
         """
         for name in (*grid.outputs, *grid.coordinates):
             if not NAME.fullmatch(name) or name == STATUS:
@@ -96,7 +96,7 @@ class Store:
         return cls.open(path)
 
     def coordinate(self, name: str) -> np.ndarray:
-        """Values of an axis; ValueError where their file is damaged."""
+        """Values of an axis; ValueError if their file is damaged."""
         try:
             values = self._coordinates[name][:]
             return values if values.dtype.kind in "iufb" else np.array(values.tolist())
@@ -114,39 +114,39 @@ class Store:
         return math.prod(shape_of(self.index(number)))
 
     def write(self, number: int, outputs: Mapping[str, np.ndarray], says_diverged: SaysDiverged) -> None:
-        """Outputs first, their status last: it is what makes them count."""
+        """Write the outputs first and the status last: a chunk is finished once it has a status."""
         index = self.index(number)
         for name, array in self.outputs.items():
             array[index] = outputs[name]
         self._status[index] = status_of(outputs, len(self.shape), says_diverged)
 
     def read_status(self, number: int) -> np.ndarray | None:
-        """Status of the cells of a chunk whose every file is there and whole; None where one is missing or damaged."""
+        """Status of the cells of a chunk; None if one of its files is missing or damaged."""
         index = self.index(number)
         try:
             if not all(self._file(name, number).is_file() for name in (*self.outputs, STATUS)):
                 return None
             for array in self.outputs.values():
-                array[index]  # raises where the checksum does not fit
+                array[index]  # raises if the checksum is wrong
             status = self._status[index]
             return status if np.all(status != MISSING) else None
         except OSError:
             raise
-        except Exception:  # a damaged file makes codecs raise what they like
+        except Exception:  # codecs raise all kinds of errors on a damaged file
             return None
 
     def finished(self, number: int) -> bool:
-        """Whether the chunk was written to its end; `read_status` also looks at what is in the files."""
+        """Whether the chunk was written completely; `read_status` also verifies the content of its files."""
         return self._file(STATUS, number).is_file()
 
     def begun(self, number: int) -> bool:
-        """Whether a file of the chunk is there, whole or not."""
+        """Whether any file of the chunk exists, complete or not."""
         return any(self._file(name, number).exists() for name in (*self.outputs, STATUS))
 
     def remove(self, numbers: Sequence[int]) -> None:
-        """Remove what there is of these chunks, and what a killed job left behind of them."""
+        """Remove the files of these chunks, and unfinished ones that a killed job left behind."""
         for number in numbers:
-            for name in (STATUS, *self.outputs):  # a file that is half of a chunk would be read before it is written
+            for name in (STATUS, *self.outputs):  # zarr would read an existing file before overwriting a part of it
                 self._file(name, number).unlink(missing_ok=True)
         for name in (STATUS, *self.outputs):
             unfinished = list((self.path / name).rglob("*.partial"))
@@ -157,12 +157,12 @@ class Store:
 
     @contextlib.contextmanager
     def locked(self, numbers: Iterable[int]) -> Iterator[bool]:
-        """Hold these chunks, at most until the process ends, however it ends; ValueError where another one holds any.
+        """Lock these chunks; ValueError if another process holds one of them. The locks end with the process.
 
-        A lock is a byte of one file, so any two jobs that share a chunk exclude each other, however they are split.
+        Each chunk is one byte of a lock file, so two jobs that share a chunk exclude each other, whatever their shards.
 
         Yields:
-            False where the file system has no locks.
+            False if the file system has no locks.
         """
         import fcntl  # not on Windows
 
@@ -181,7 +181,7 @@ class Store:
             yield has_locks
 
     def log(self, entry: Mapping[str, Any]) -> None:
-        """Add a line to the log of the jobs that wrote here: who computed what, and where."""
+        """Add a line to the log of the jobs that wrote here: which job computed what, on which host."""
         with open(self.path / STATUS / ".jobs.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
@@ -189,7 +189,7 @@ class Store:
         entries = []
         with contextlib.suppress(OSError):
             for line in (self.path / STATUS / ".jobs.jsonl").read_text(encoding="utf-8").splitlines():
-                with contextlib.suppress(ValueError):  # a job was killed in the middle of it
+                with contextlib.suppress(ValueError):  # a job was killed while it wrote the line
                     entries.append(json.loads(line))
         return entries
 
@@ -206,7 +206,7 @@ class Store:
 
 
 def status_of(outputs: Mapping[str, np.ndarray], rank: int, says_diverged: SaysDiverged) -> np.ndarray:
-    """Status of each cell: diverged by the account of the run itself, else nonfinite where a number is, else ok."""
+    """Status of each cell: diverged if an output says so, otherwise nonfinite if an output is, otherwise ok."""
 
     def anywhere(flags: np.ndarray) -> np.ndarray:
         return np.any(flags, axis=tuple(range(rank, flags.ndim)))
@@ -222,7 +222,7 @@ def status_of(outputs: Mapping[str, np.ndarray], rank: int, says_diverged: SaysD
 
 
 def load(path: Path) -> "xr.Dataset":
-    """The whole store as a dataset in memory; whole-number outputs as such, once nothing of them is missing."""
+    """The store as a dataset in memory; integer outputs keep their type unless values are missing."""
     import xarray as xr
 
     store = Store.open(path)

@@ -22,7 +22,7 @@ class SweepFile(NamedTuple):
     figure: Callable[..., Any] | None
     claims: Callable[..., Any] | None
     dtype: str  # float32 or float64
-    variants: tuple[str, ...]  # names of its other readings
+    variants: tuple[str, ...]  # their names
     text: str  # its docstring
 
 
@@ -69,7 +69,7 @@ def load(path: Path, variant: str | None = None) -> SweepFile:
 
 
 def within(path: Path, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-    """Call what a sweep file defines; an error in the file becomes a ValueError that names its line."""
+    """Call a function of a sweep file; an error in the file becomes a ValueError that names its line."""
     try:
         return function(*arguments, **named)
     except (OSError, MemoryError):
@@ -81,7 +81,7 @@ def within(path: Path, function: Callable[..., Any], *arguments: Any, **named: A
 
 
 def _import(path: Path) -> ModuleType:
-    """The file as a module: part of its package if it is in one, else with its folder on the path, as scripts have."""
+    """The file as a module: in its package if it is in one, otherwise with its folder on the path, like a script."""
     root, name = path.resolve().parent, path.stem
     while (root / "__init__.py").is_file():
         root, name = root.parent, f"{root.name}.{name}"

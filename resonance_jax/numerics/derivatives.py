@@ -1,4 +1,4 @@
-"""Derivatives that cannot be had are refused, where they are asked for, and not answered with a wrong number."""
+"""Derivatives that do not exist, or that JAX cannot compute, raise an error instead of returning a wrong number."""
 
 import functools
 from typing import Any
@@ -19,7 +19,7 @@ NO_SLOPE = (
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def refused(value: Any, message: str) -> Any:
-    """The value; whoever differentiates it gets a ValueError.
+    """The value itself; differentiating it raises a ValueError.
 
     >>> float(refused(2.0, "a rounded number has no slope"))
     2.0
@@ -33,7 +33,7 @@ def _(message: str, primals: Any, tangents: Any) -> Any:
 
 
 def forward_only(tree: Any, message: str) -> Any:
-    """The tree; `jax.jvp` and `jax.jacfwd` pass, `jax.grad` and what else runs backwards gets a ValueError.
+    """The tree itself; `jax.jvp` and `jax.jacfwd` work, `jax.grad` and other reverse modes raise a ValueError.
 
     >>> jax.jacfwd(lambda x: forward_only(x, "only forward"))(1.0).item()
     1.0

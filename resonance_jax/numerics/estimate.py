@@ -1,4 +1,4 @@
-"""What every rate of growth returns: the rate and how far it may be off."""
+"""What every growth rate returns: the rate and its standard error."""
 
 from typing import NamedTuple
 

@@ -1,8 +1,7 @@
 """Numbers of unlimited range: a mantissa and an integer power of two.
 
-A resonant run leaves the range of float32 within a few hundred steps, a convergent one falls below it. Both stay exact
-when a power of two is moved from the floats into an integer now and then: multiplying by a power of two changes no bit
-of a mantissa.
+A resonant run overflows float32 within a few hundred steps, a convergent one underflows. Every now and then a power of
+two is moved from the floats into an integer. This is exact: multiplying by a power of two changes no bit of a mantissa.
 """
 
 import functools
@@ -13,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-ZERO_EXPONENT = -(2**30)  # stands for the exponent of 0; far below any exponent a run can reach
+ZERO_EXPONENT = -(2**30)  # used as the exponent of 0; far below any exponent that a run can reach
 
 
 class Scaled(NamedTuple):
@@ -45,7 +44,7 @@ def power_of_two(exponent: Array, dtype: Any) -> Array:
 def shift_by(tree: Any, exponent: Array) -> Any:
     """`tree * 2**exponent`, exact unless it leaves the floating range; 0 stays 0 for every exponent."""
     dtype = jax.tree.leaves(tree)[0].dtype
-    half = exponent >> 1  # one power of two spans half of the way from the smallest to the largest number
+    half = exponent >> 1  # in two factors: one power of two cannot take the smallest number to the largest
     first, second = power_of_two(half, dtype), power_of_two(exponent - half, dtype)
     return jax.tree.map(lambda x: x * first * second, tree)
 
@@ -90,7 +89,7 @@ def norm(tree: Any) -> Array:
 
 @functools.partial(jax.custom_jvp, nondiff_argnums=(1,))
 def root(square: Array, least: float) -> Array:
-    """Square root of a number >= 0, and 0 up to `least`; there its derivative is taken as 0, not as infinite."""
+    """Square root of a number >= 0; 0 for numbers up to `least`, with derivative 0 instead of infinity."""
     return jnp.sqrt(jnp.where(square > least, square, 0))
 
 
@@ -102,7 +101,7 @@ def _(least: float, primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arra
 
 
 def log(value: Scaled) -> Array:
-    """Natural logarithm of a scaled number >= 0. Exact zero reads as the smallest normal mantissa: finite, tiny."""
+    """Natural logarithm of a scaled number >= 0. An exact 0 reads as the smallest normal mantissa: finite, tiny."""
     mantissa = jnp.maximum(value.mantissa, jnp.finfo(value.mantissa.dtype).tiny)
     return value.exponent.astype(mantissa.dtype) * np.log(2) + jnp.log(mantissa)
 
@@ -113,10 +112,9 @@ def log_norm(value: Scaled) -> Array:
 
 
 def log10_mean(log10_values: Any, dim: Any) -> Any:
-    """log10 of the mean of 10**x over a dimension of an `xarray.DataArray`, without leaving the logarithm.
+    """log10 of the mean of 10**x over a dimension of an `xarray.DataArray`, without overflow or underflow.
 
-    This is how distances are averaged over seeds: the mean the paper plots, although the distances themselves may be
-    1e100 or 1e-100.
+    This averages distances over seeds: it is the mean that the paper plots, even where distances are 1e100 or 1e-100.
 
     >>> import xarray as xr
     >>> float(log10_mean(xr.DataArray([300.0, 300.0, -500.0, -500.0], dims="seed"), "seed").round(4))

@@ -1,6 +1,6 @@
 """Orthonormal columns by Gram and Schmidt's method.
 
-LAPACK's QR decomposes one matrix after another, on a GPU too, and waits for threads that a sweep may hold.
+LAPACK's QR has no batched form, not even on a GPU, and may wait for threads that the sweep itself occupies.
 """
 
 import jax.numpy as jnp

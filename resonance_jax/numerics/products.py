@@ -1,4 +1,4 @@
-"""Products of linear one-step maps along a sequence of inputs, of unlimited range."""
+"""Products of linear one-step maps along a sequence of inputs, without overflow."""
 
 import functools
 from collections.abc import Callable
@@ -18,9 +18,9 @@ Entries = tuple[Array, ...]  # what a map acts on
 Step = Callable[[Entries, Any], Entries]  # entries, the inputs of a step -> entries one step later
 BLOCK = 4  # steps between two rescalings; entries may grow by 2^30 in each
 BLOCKS = 16  # in one kernel of a GPU
-LONGEST = 2**14  # steps of a product; the rate of longer periods is near its limit
+LONGEST = 2**14  # steps of a product; longer periods have nearly the same rate
 MOST_TURNS = 64  # of a shift whose period is not a whole number of steps
-TOLERANCE = 1e-4  # relative change of a period that is taken for none
+TOLERANCE = 1e-4  # relative change of a period that is neglected
 
 
 class LinearMap(NamedTuple):
@@ -30,17 +30,17 @@ class LinearMap(NamedTuple):
     coordinates: Callable[[Any], Any]  # inputs as a law has them -> as `step` takes them
     num_slopes: int  # coordinates of the mean that `step` takes
     dim: Array  # (), inputs of the problem
-    exists: Array  # (size,), 1 for entries that exist, 0 for others
-    start: Array  # (size,), entries of a state in which everything is there
-    parts: tuple[tuple[int, ...], ...]  # entries that never mix with those of another part
-    own: tuple[tuple[int, ...], ...]  # for each weight, its entries that stay where the mean is as often m as -m
-    rest: tuple[int, ...]  # the same for the slopes beside those followed, which see no mean; () if there are none
-    apart: bool  # whether the weights then keep apart
+    exists: Array  # (size,), 1 for entries that exist, 0 for padding
+    start: Array  # (size,), entries of a state with a component along every mode
+    parts: tuple[tuple[int, ...], ...]  # groups of entries that do not mix with each other
+    own: tuple[tuple[int, ...], ...]  # for each weight, its entries that an average over m and -m keeps
+    rest: tuple[int, ...]  # the same for the slopes that are not tracked individually; () if there are none
+    apart: bool  # whether entries of different weights do not mix under such an average
     order: int  # of the moments: 1 for the mean, 2 for the mean square
 
 
 def largest_rate(matrix: Array | Scaled, linear: LinearMap, num_steps: Array) -> Array:
-    """Growth per step of the fastest part, of a matrix (size, size) over so many steps."""
+    """Growth per step of the fastest part, for the matrix (size, size) of `num_steps` steps."""
     scaled = matrix if isinstance(matrix, Scaled) else Scaled(matrix, jnp.int32(0))
     return fastest(scaled, linear.parts) / (linear.order * num_steps)
 
@@ -57,17 +57,17 @@ def fastest(matrix: Scaled, parts: tuple[tuple[int, ...], ...]) -> Array:
 
 
 def along(step: Step, state: Scaled, inputs: Any, live: Array) -> Scaled:
-    """The state after the steps with these inputs, in blocks from one rescaling to the next.
+    """The state after the steps with these inputs, in blocks of steps between two rescalings.
 
     Args:
         step: linear in the entries.
         state: entries, each a scalar, or an array of columns.
         inputs: as `step` takes them, every leaf with (blocks, `BLOCK`) in front.
-        live: (blocks,), int32, 1 where a block counts; the others, 0, change nothing.
+        live: (blocks,), int32, 1 for blocks to apply, 0 for blocks to skip.
     """
 
     def block(carry: tuple[Scaled, Array], drawn: tuple[Any, Array]) -> tuple[tuple[Scaled, Array], None]:
-        (entries, exponent), lift = carry  # found beforehand, so that it is computed once and not for every entry
+        (entries, exponent), lift = carry  # computed in the block before, once and not for every entry
         of_steps, lives = drawn
         moved = logscale.shift_by(entries, lift)
         moved = jax.lax.scan(lambda entries, one: (step(entries, one), None), moved, of_steps)[0]
@@ -80,8 +80,8 @@ def along(step: Step, state: Scaled, inputs: Any, live: Array) -> Scaled:
 def turns(period: Array) -> tuple[Array, Array]:
     """Turns p and whole steps N with  p * period = N  nearly: the least p that is off by at most 1e-4 of N.
 
-    Where none up to 64 is, the nearest one. What stands still, of period inf, makes one turn of one step. Periods
-    above 2^14 steps are treated as 2^14: their rate per step is close to that of ever longer ones.
+    If no p up to 64 is that close, the closest one. An infinite period, of inputs that stand still, is one turn of one
+    step. Periods above 2^14 steps are treated as 2^14: their rate per step is close to that of longer ones.
 
     >>> [int(n) for n in turns(jnp.asarray(22.5))]
     [2, 45]
@@ -92,13 +92,13 @@ def turns(period: Array) -> tuple[Array, Array]:
     p = jnp.arange(1, MOST_TURNS + 1, dtype=jnp.int32)
     steps = p.astype(period.dtype) * period
     error = jnp.abs(steps - jnp.round(steps)) / steps
-    error = jnp.where(steps <= LONGEST, jnp.maximum(error, TOLERANCE), jnp.inf)  # argmin takes the first of equals
+    error = jnp.where(steps <= LONGEST, jnp.maximum(error, TOLERANCE), jnp.inf)  # argmin takes the first of equal ones
     best = jnp.argmin(error)
     return p[best], jnp.round(steps[best]).astype(jnp.int32)
 
 
 def over_turns(linear: LinearMap, period: Array, inputs: Callable[[Array], Any]) -> Scaled:
-    """Matrix of the steps of some whole turns, column by column; `turns(period)` says how many steps these are.
+    """Matrix of the steps of a few whole turns, column by column; `turns(period)` gives their number.
 
     Args:
         linear: the map; columns of entries that do not exist are 0.
@@ -115,7 +115,7 @@ def over_turns(linear: LinearMap, period: Array, inputs: Callable[[Array], Any])
         return linear.coordinates(inputs(((k * p) % num_steps).astype(dtype) / num_steps.astype(dtype)))
 
     def all_steps(advance: Any, column: Array) -> Scaled:
-        """The steps that do not fill a block, then the blocks, in chunks of some."""
+        """First the steps that do not fill a block, then the blocks, 16 at a time."""
         single, num_blocks = num_steps % BLOCK, num_steps // BLOCK
         entries = jax.lax.fori_loop(0, single, lambda k, entries: step(entries, inputs_of(k)), entrywise.vector(column))
 
@@ -127,11 +127,11 @@ def over_turns(linear: LinearMap, period: Array, inputs: Callable[[Array], Any])
         return jax.lax.fori_loop(0, -(-num_blocks // BLOCKS), chunk, Scaled(entries, jnp.int32(0)))
 
     def one_after_another(columns: Array) -> Scaled:
-        """On a CPU the loop over chunks is inside: a few lanes run to their own end, not to that of the longest."""
+        """On a CPU, the loop over blocks is innermost: a few lanes end when they are done, not with the longest."""
         return jax.lax.map(fused(functools.partial(all_steps, advance)), columns)
 
     def at_once(columns: Array) -> Scaled:
-        """On a GPU a thread for each column, from chunk to chunk."""
+        """On a GPU, one thread for each column, 16 blocks in each kernel."""
         return jax.vmap(functools.partial(all_steps, fused(advance)))(columns)
 
     advance = functools.partial(along, step)
@@ -140,7 +140,7 @@ def over_turns(linear: LinearMap, period: Array, inputs: Callable[[Array], Any])
 
 
 def aligned(columns: Scaled) -> Scaled:
-    """Columns with an exponent each, entries over columns, as a matrix of one exponent."""
+    """Columns that each have an exponent, (entries, columns), as a matrix with one exponent."""
     rows = jnp.stack(columns.mantissa)
     exponent = jnp.where(jnp.max(jnp.abs(rows), axis=0) > 0, columns.exponent, logscale.ZERO_EXPONENT)
     top = jnp.max(exponent)

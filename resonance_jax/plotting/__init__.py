@@ -1,6 +1,6 @@
 """Pictures of sweeps.
 
-Runs that diverged are never left out of a picture: their share is drawn, and the mean of all runs.
+Diverged runs are never left out of a picture: their share is drawn, and means are over all runs.
 """
 
 from resonance_jax.plotting.confidence import mean_and_band

@@ -1,4 +1,4 @@
-"""What several pictures share: ranges, axes in powers of ten, shares of diverged runs, colour bars, periods."""
+"""Parts that several pictures share: ranges, axes in powers of ten, shares of diverged runs, colour bars, periods."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ SHARES = LinearSegmentedColormap.from_list("shares", ["#ffb3a1", "#e8200c", "#6b
 
 
 def text_of(data: xr.DataArray) -> str:
-    """Text for an axis that shows these data: from their attributes, or else from their name."""
+    """Text for an axis that shows these data: from their attributes or, without them, from their name."""
     return labels.axis(str(data.name), data.attrs)
 
 

@@ -16,11 +16,11 @@ def mean_and_band(
     Args:
         data: values, NaN for those that are missing; or their log10, all finite.
         dim: dimension to average over.
-        log10: the data are log10 of the values, and so are the results. The mean is then that of the values, often that
-            of its one largest, and the interval is that of the bootstrap.
-        bootstrap: the interval is the percentiles of means of resampled values. It stays within the values, so that of
-            a loss or a distance never reaches below 0, however skewed they are. Otherwise Student's t, for values that
-            scatter to both sides alike.
+        log10: data and results are log10 of the values. The mean is that of the values, often dominated by the largest
+            one, and the interval is by bootstrap.
+        bootstrap: take percentiles of the means of resampled values. They stay within the range of the values, so the
+            interval of a loss or a distance never reaches below 0, however skewed they are. Otherwise the interval is
+            Student's t, for values that scatter symmetrically.
         level: of confidence.
 
     >>> mean, low, high = mean_and_band(xr.DataArray([1.0, 2.0, 3.0], dims="seed"))

@@ -34,10 +34,9 @@ def response(
         x: dimension on the horizontal axis. Its value 0, the iid baseline, is marked by diamonds.
         over: dimension to average over.
         diverged: which runs diverged, over the same dimensions, e.g. `dataset.diverged_at >= 0`. A strip above the
-            curves shows their share. They are part of the mean all the same. Without `log10`, the vertical axis covers
-            the means without a diverged run: where there is one, the curve leaves the picture, to a triangle.
-        log10: the data are log10 of what is averaged; means are taken of the values themselves and the vertical axis is
-            logarithmic.
+            curves shows their share. The mean still includes them. Without `log10`, the vertical axis covers the points
+            without a diverged run; points above it are marked by a triangle at the top.
+        log10: the data are log10 of the values that are averaged; the vertical axis is logarithmic.
         cmap: colours of the curves, from the smallest value of `hue` to the largest.
         title: above the picture.
         label: of the vertical axis; None: from the name of the data.
@@ -88,7 +87,7 @@ def response(
 def growth_curves(
     measured: xr.DataArray, predicted: Mapping[str, xr.DataArray], *, x: str = "T", title: str | None = None, ax: Axes
 ) -> Axes:
-    """Growth per step along an axis of a sweep: a dot for what runs did, a line for each prediction.
+    """Growth per step along an axis of a sweep: dots for the growth of runs, a line for each prediction.
 
     Args:
         measured: dimensions `x` and `seed`; drawn as their mean with its 95% band.

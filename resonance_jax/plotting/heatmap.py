@@ -41,7 +41,7 @@ def heatmap(
             hatched red: a mean of all runs says little there, and a mean of the others hides it.
         x, y: dimensions on the horizontal and vertical axis.
         limits: of the colour scale; values beyond are drawn in its end colours. None: the range of the data.
-        cmap: the default is even in lightness, so it reads in grey and by the colour-blind.
+        cmap: the lightness of the default is even, so it can be read in grey and by the colour-blind.
         powers_of_ten: label the colour bar 10^value.
         period_axis: also label the top with the period 1/x.
         title: above the picture.
@@ -109,9 +109,9 @@ def contours(log_rho: xr.DataArray, *, x: str = "f", y: str = "mu", labels: bool
 
 
 def zero_lines(rates: Mapping[str, xr.DataArray], *, x: str = "f", y: str = "mu", ax: Axes) -> Axes:
-    """The line on which each rate changes its sign, with a legend of their names; one without such a line is told so.
+    """The line on which each rate changes its sign, with a legend that also names rates without such a line.
 
-    A line is drawn as the values give it, without smoothing.
+    Lines are drawn without smoothing.
 
     Args:
         rates: name -> values over `x` and `y`, at most four of them.

@@ -18,11 +18,11 @@ def overview(data: xr.DataArray, *, over: str = "seed", diverged: xr.DataArray |
     """Draw any output of a sweep: a curve over one axis, a heatmap over two, and a panel for each value of a third.
 
     Args:
-        data: over the axes of a sweep. Of further axes, and of dimensions of its own, the first value is drawn.
-        over: dimension to average over, if it is there; a log10 is averaged as what it is the log10 of. What spans more
-            than three decades is drawn on a logarithmic scale.
+        data: over the axes of a sweep. Of a fourth and further dimensions, the first value is drawn.
+        over: dimension to average over, if the data have it; for a log10, the values themselves are averaged. Data that
+            span more than three decades are drawn on a logarithmic scale.
         diverged: which runs diverged, over the same axes, e.g. `dataset.diverged_at >= 0`. Their share is drawn too:
-            instead of the data in a heatmap, above it beside a curve.
+            in a heatmap instead of the data, and in a strip above a curve.
 
     Returns:
         The figure.
@@ -49,7 +49,7 @@ def overview(data: xr.DataArray, *, over: str = "seed", diverged: xr.DataArray |
     if diverged is not None:
         titles.append(f"{100 * total:.3g}% of the runs diverged")
     low, high = value_range(data.where(share == 0))
-    if not log10 and 0 < low < high / 1000:  # linear colours would show the largest values alone
+    if not log10 and 0 < low < high / 1000:  # linear colours would only show the largest values
         data, log10 = cast(xr.DataArray, np.log10(data)), True
     shown = [str(dim) for dim in data.dims if data.sizes[dim] > 1][:3] or [str(data.dims[0])]
     dropped = [str(dim) for dim in data.dims if dim not in shown]

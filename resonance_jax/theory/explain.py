@@ -1,4 +1,4 @@
-"""Why does it diverge? Rates of growth under a shift, with its mean held, and without it; and a verdict in words."""
+"""Why does it diverge? Growth rates under a shift, with its inputs held, and without it; and a verdict in words."""
 
 from typing import Any, NamedTuple
 
@@ -20,10 +20,10 @@ from resonance_jax.theory.noise.almost_sure import almost_sure_growth
 from resonance_jax.theory.noise.mean_square import mean_square_growth
 from resonance_jax.theory.search.resonances import curvatures_each
 
-NUM_RUNS = 32  # whose spread gives the standard error of the almost-sure rate
-MARKEDLY = 2.0  # the motion adds to the noise where it makes runs grow at least so many times as fast
+NUM_RUNS = 32  # their spread gives the standard error of the almost-sure rate
+MARKEDLY = 2.0  # the motion is to blame too if it makes runs grow at least this many times as fast as noise alone
 SURE = 2.0  # standard errors
-ROUNDING = 1e-6  # a mean that grows slower than that stands still, as every one does at mu = 1
+ROUNDING = 1e-6  # growth of the mean below this is rounding: at mu = 1 it may neither grow nor shrink
 LEAST_STEPS, MOST_STEPS = 10_000, 1_000_000  # of a run whose length is not given
 
 
@@ -54,8 +54,8 @@ class Explanation(NamedTuple):
     baseline: Rates  # of iid inputs
     verdict: str  # stable, mean-square only, step too large, frozen instability, resonance, noise, both or undecided
     sentence: str  # what it means
-    remedy: str  # what to do about it; empty where nothing is to be done
-    held: Rates  # with the mean held at its farthest
+    remedy: str  # what to do about it; empty if nothing
+    held: Rates  # with the inputs held at the far end of the drift
 
     def __str__(self) -> str:
         columns = {"under the shift": self.shift, "held at its end": self.held, "iid baseline": self.baseline}
@@ -98,7 +98,7 @@ def explain(
         resonance          typical runs grow, and shrink where nothing moves: the motion is to blame
         both               they grow by noise where nothing moves, and at least twice as fast under the shift
         noise              they grow by noise where nothing moves, and the motion does not double that
-        undecided          a rate that decides is within two standard errors of 0; more steps may tell
+        undecided          a rate that decides is within two standard errors of 0; more steps may settle it
 
     Args:
         shift: from `resonance_jax.shifts`, or one of your own. Its iid baseline has a mean of 0, and inputs of a
@@ -140,7 +140,7 @@ def explain(
 
 
 def _enough_steps(shift: Shift) -> int:
-    """Whole periods in each tenth of a run: a part of one would count the fast or the slow half of the drift twice."""
+    """Whole periods in each tenth of a run, so that no half of the drift has more weight than the other."""
     tenth, period = LEAST_STEPS / 10, np.inf if shift.law.cycle is None else float(shift.law.cycle)
     if np.isinf(period):
         return LEAST_STEPS
@@ -245,7 +245,7 @@ def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[flo
             not under.grows,
             (
                 "undecided",
-                "the rate of a typical run is within two standard errors of 0; more steps may tell.",
+                "the rate of a typical run is within two standard errors of 0; more steps may settle it.",
                 "Treat it as unsafe. " + SMALLER_MOMENTUM,
             ),
         ),
@@ -265,7 +265,7 @@ def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[flo
             not still.grows,
             (
                 "undecided",
-                "typical runs diverge; whether they would if nothing moved, more steps may tell.",
+                "typical runs diverge; more steps may settle whether they would if nothing moved.",
                 SMALLER_MOMENTUM,
             ),
         ),

@@ -37,11 +37,11 @@ def almost_sure_growth(
     Args:
         shift, problem, mu, eta: as `mean_growth`.
         key: of the run; None takes a fixed one.
-        num_steps: of the run, a multiple of `num_batches`. A periodic shift wants whole periods in each batch: a part
-            of one counts the fast or the slow half of the drift twice, and shows in the error.
+        num_steps: of the run, a multiple of `num_batches`. For a periodic shift, choose whole periods in each batch:
+            batches with a part of a period differ, which makes the standard error larger.
         num_batches: equal parts of the run. The first is left out. The standard error is that of the mean over the
-            others: right where a part is longer than the memory of the shift, and too small where it is not. AR(2) at
-            its defaults remembers up to 4000 steps; several keys tell more there.
+            others. It is right if a part is longer than the memory of the shift, and too small otherwise. AR(2) at its
+            defaults remembers up to 4000 steps; compare several keys there.
 
     Returns:
         `Estimate(rate, standard_error)`.
@@ -89,10 +89,10 @@ def lyapunov_spectrum(
 
     Args:
         shift, problem, mu, eta, key: as `almost_sure_growth`.
-        num_steps: of the run; all of them count.
+        num_steps: of the run; all of them enter the mean.
 
     Returns:
-        (2 num_weights,). -inf for what a step forgets, as half of them do at mu = 0.
+        (2 num_weights,). -inf for directions that a step forgets completely, half of them at mu = 0.
 
     >>> import resonance_jax as rj
     >>> problem = rj.problems.linear_regression(dim=1, samples=1)

@@ -34,16 +34,16 @@ def mean_square_growth(
       fewest turns, up to 64, whose length is whole to 1e-4; the phases are spread evenly over them.
     - A mean drawn anew every T steps: averaged over means as well, exactly, for whole T below `nodes`; over 512 random
       directions where the inputs have different variances.
-    - Others, as AR(2): along simulated paths of the mean, averaged over the samples alone. By Jensen's inequality this
-      lies between the almost-sure rate and the true mean square. The amplitude of AR(2) lasts up to 4000 steps, so that
-      4 paths of 20,000 steps leave an error of 1.3e-3 per step at f = 0.05 (standard deviation over keys), and of at
-      most 3e-4 away from the first tongue.
+    - Other shifts, such as AR(2): along simulated paths of the mean, averaged over the samples alone. By Jensen's
+      inequality this lies between the almost-sure rate and the true mean square. The amplitude of AR(2) lasts up to
+      4000 steps, so that 4 paths of 20,000 steps leave an error of 1.3e-3 per step at f = 0.05 (standard deviation over
+      keys), and of at most 3e-4 away from the first tongue.
 
     Args:
         shift, problem, mu, eta, nodes, key, path_steps, num_paths: as `mean_growth`.
 
     Returns:
-        An `Estimate`; its standard error is 0 where nothing is drawn. The rate is -inf if the steps forget everything.
+        An `Estimate`; its standard error is 0 if nothing is drawn. The rate is -inf if the steps forget everything.
 
     Raises:
         ValueError: as `mean_growth`.

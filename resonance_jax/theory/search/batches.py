@@ -1,4 +1,4 @@
-"""A growth rate at a list of points: the engine's cell and one compiled program of a fixed number of points."""
+"""A growth rate at a list of points, by one compiled program for a fixed number of points."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -58,7 +58,7 @@ def trace_rate(rate: Rate, names: tuple[str, ...]) -> Cell:
 def evaluate(cell: Cell, points: Mapping[str, np.ndarray], *, chunk: int) -> np.ndarray:
     """The rate at each point, (n,), computed `chunk` points at a time; the last ones are padded.
 
-    A chunk takes as long as its longest period, so keep points of like periods together.
+    A chunk takes as long as its longest period, so keep points of similar periods together.
     """
     program = compile_chunk(cell, (0,) * len(points), (chunk,), tuple(jax.local_devices()[:1]))
     num_points = len(next(iter(points.values())))

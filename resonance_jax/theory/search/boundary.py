@@ -1,8 +1,8 @@
 """The edge of stability in a plane of two hyperparameters: the curve on which a growth rate is 0.
 
-A coarse grid, the peaks and dips on it, then only the cells that the curve crosses, halved again and again, and the
-neighbours into which it leaves them. Points lie on an integer lattice as fine as the last cells, so none is evaluated
-twice.
+The search starts from a coarse grid and its peaks and dips. Then it halves only the cells that the curve crosses, again
+and again, and follows the curve into their neighbours. Points lie on an integer lattice as fine as the last cells, so
+none is evaluated twice.
 """
 
 import math
@@ -37,27 +37,29 @@ def stability_boundary(
 ) -> "xr.Dataset":
     """The curve rate = 0 over two hyperparameters, traced without a dense grid.
 
-    Found are all pieces that separate points of the coarse grid, each followed wherever it leads within the ranges, and
-    islands between its points that show on it as a peak or a dip. A region that leaves no trace on the coarse grid, as
-    a tongue thinner than a cell, is missed: take a finer one. A rate of 0 counts as no growth, and so does -inf; NaN
-    has no sign, and the curve ends there. A rate that touches 0 from below has no boundary.
+    It finds all pieces that separate points of the coarse grid, and follows each wherever it leads within the ranges.
+    It also finds islands between the points that show as a peak or a dip on the coarse grid. A region that leaves no
+    trace on that grid, such as a tongue thinner than a cell, is missed: take a finer grid. Rates of 0 and -inf are
+    treated as no growth; NaN has no sign, and the curve ends there. A rate that touches 0 from below has no boundary.
 
     Args:
-        rate: traceable function of two named scalars, any growth rate of this package or your own; it grows where
-            positive. Points are evaluated in order of the first range: give first what makes a rate costly, as f.
+        rate: traceable function of two named scalars, positive where something grows: any growth rate of this package
+            or your own. Points are evaluated in order of the first range: put the argument first that makes a rate
+            expensive, e.g. f.
         tolerance: largest side of the cells in which the curve is found, one number or one for each name; None takes
-            a 500th of each range. The points are interpolated within: where the rate is smooth they are far closer.
-        coarse: cells of the first grid along each range. A region in which one of these cells fits is found. Tongues of
-            SGDm at damping 1 - mu are about (1 - mu) / (2 pi n) wide in f.
+            a 500th of each range. Points are interpolated within a cell: where the rate is smooth, they are far closer.
+        coarse: cells of the first grid along each range. A region that contains one of these cells is found. The n-th
+            tongue of SGDm is about (1 - mu) / (2 pi n) wide in f.
         chunk: points that are evaluated together, as one compiled program.
-        max_evaluations: where more would be needed, the finest complete boundary is returned, with a warning. A noisy
-            rate changes its sign everywhere near 0 once the cells are smaller than its noise.
+        max_evaluations: if more would be needed, the finest complete boundary is returned, with a warning. This happens
+            to a noisy rate, which changes its sign everywhere near 0 once the cells are smaller than its noise.
         ranges: name of an argument of `rate` -> (lowest, highest); exactly two.
 
     Returns:
         Dataset over `point` with a variable for each of the two hyperparameters and the coordinate `piece`. The points
-        of a piece are in order; a closed piece ends where it begins. A NaN parts one piece from the next, so that
-        `plt.plot(edge.f, edge.mu)` draws them all. The attributes have the number of evaluations and the cells.
+        of a piece are in order; a closed piece ends where it begins. A NaN separates one piece from the next, so that
+        `plt.plot(edge.f, edge.mu)` draws them all. The attributes hold the number of evaluations and the size of the
+        cells.
 
     Raises:
         ValueError: ranges that do not fit the rate, a tolerance finer than the dtype, bad counts; before compiling.
@@ -113,7 +115,7 @@ def stability_boundary(
     )
 
 
-# Refining. A cell is known by its lowest corner and the common stride.
+# Refining. A cell is identified by its lowest corner and the common stride.
 
 Stride = tuple[int, int]
 
@@ -125,7 +127,7 @@ def _corners(cells: np.ndarray, stride: Stride) -> np.ndarray:
 def _refine(
     values_at: Values, sides: tuple[int, int], coarse: int, max_evaluations: int
 ) -> tuple[Known, np.ndarray, Stride]:
-    """Cells that the curve crosses, from the coarse grid to the lattice itself; as fine as the evaluations allow."""
+    """Cells that the curve crosses, from the coarse grid down to the lattice, as far as the evaluations allow."""
     stride = (sides[0] // coarse, sides[1] // coarse)
     known = Known(np.zeros(0, np.int64), np.zeros(0), sides[1] + 1)
     grid = np.stack(np.meshgrid(*[np.arange(coarse)] * 2, indexing="ij"), axis=-1).reshape(-1, 2) * stride
@@ -147,10 +149,10 @@ def _refine(
 def _follow(
     known: Known, cells: np.ndarray, stride: Stride, sides: tuple[int, int], values_at: Values, max_evaluations: int
 ) -> tuple[Known, np.ndarray | None]:
-    """Those of the cells that are crossed, and all further ones that the curve enters; None if that takes too many.
+    """The crossed cells, and all further ones that the curve enters; None if that takes too many evaluations.
 
-    A curve may leave a cell through an edge whose ends had one sign on the coarser grid, twice or more: the neighbour
-    there was not among the cells.
+    A curve may cross an edge twice, whose ends then have the same sign on the coarser grid. The neighbour across such
+    an edge was not among the cells.
     """
     entered, found = cells, [np.zeros((0, 2), np.int64)]
     seen = known.key(cells)
@@ -184,7 +186,7 @@ def _polylines(known: Known, cells: np.ndarray, stride: Stride) -> list[np.ndarr
     """The pieces of the curve, (points, 2) each, in units of the lattice."""
     corners = _corners(cells, stride)
     cell, *ends = segments(known.at(corners)).T
-    # An edge is known by the key of its lower end and its direction: both cells beside it call it the same.
+    # An edge is identified by the key of its lower end and its direction, so that both of its cells agree on its name.
     lower = known.key(corners[:, [0, 1, 3, 0]])  # (cells, 4), the lower ends of the four edges
     names = 2 * lower + np.array([0, 1, 0, 1])
     pieces = []

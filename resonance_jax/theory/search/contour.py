@@ -21,8 +21,8 @@ def crossed_edges(values: np.ndarray) -> np.ndarray:
 def segments(values: np.ndarray) -> np.ndarray:
     """Pairs of edges that the zero line joins inside cells with these corner values (cells, 4).
 
-    Two crossed edges are joined. In a saddle, where all four are, the mean of the corners decides which opposite
-    corners hang together. Beside a NaN a cell may have one crossed edge: there the line ends.
+    Two crossed edges are joined. In a saddle all four are crossed; the sign of the mean of the corners decides which
+    opposite corners are connected. Next to a NaN a cell may have one crossed edge; there the line ends.
 
     Returns:
         (segments, 3): cell, edge, edge.
@@ -33,7 +33,7 @@ def segments(values: np.ndarray) -> np.ndarray:
     crossed = crossed_edges(values)
     plain = np.flatnonzero(crossed.sum(axis=1) == 2)
     saddle = np.flatnonzero(crossed.all(axis=1))
-    mean = np.clip(values[saddle], -1e300, 1e300).mean(axis=1)  # two infinities have one, too
+    mean = np.clip(values[saddle], -1e300, 1e300).mean(axis=1)  # so that opposite infinities have a mean
     around_first = sign(mean) != sign(values[saddle, 0])
     pairs = [np.column_stack([plain, *np.nonzero(crossed[plain])[1].reshape(-1, 2).T])]
     for around, edges in ((around_first, ((3, 0), (1, 2))), (~around_first, ((0, 1), (2, 3)))):
@@ -45,7 +45,7 @@ def chains(pairs: np.ndarray) -> Iterator[list[int]]:
     """Join pairs of labels, (n, 2), into paths. A label occurs in at most two pairs.
 
     Yields:
-        Labels in order, first the paths with two ends, then the closed ones, whose first label stands at the end again.
+        Labels in order: first the paths with two ends, then the closed ones, which end with their first label.
 
     >>> list(chains(np.array([[5, 7], [1, 2], [7, 6], [2, 3], [3, 1]])))
     [[5, 7, 6], [1, 3, 2, 1]]

@@ -1,4 +1,4 @@
-"""Which drifts there are to be safe from: a single one, listed ones, or all frequencies at which tongues can lie."""
+"""The drifts that a momentum must be safe from: a single one, listed ones, or all frequencies that can have tongues."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -25,9 +25,9 @@ class Drifts(NamedTuple):
     at: Callable[[float], np.ndarray]  # momentum -> frequencies to look at, ascending
     argument: Callable[[np.ndarray], np.ndarray]  # frequencies -> what `shift` takes
     cost: Callable[[np.ndarray], np.ndarray]  # frequencies -> how long a rate takes, in any unit
-    climb: bool  # whether to look between them, too
+    climb: bool  # whether to search between them as well
     slow: np.ndarray  # further frequencies, below all others
-    edge: float | None  # the last of them beyond which lie others that cannot be searched
+    edge: float | None  # the last one that can be searched, if there are others beyond it
     searched: tuple[float, float]
     unit: str
 
@@ -35,7 +35,7 @@ class Drifts(NamedTuple):
 def drifts_of(
     shift: Shift | Callable[[Any], Shift], problem: Any, eta: float, frequencies: Sequence[float] | np.ndarray | None
 ) -> Drifts:
-    """What `largest_safe_momentum` must look at to be safe from a shift, or from all shifts that a function makes."""
+    """What `largest_safe_momentum` must search for a single shift, or for all shifts that a function makes."""
     none = np.zeros(0)
     if isinstance(shift, Shift):
         only = shift
@@ -63,7 +63,7 @@ def drifts_of(
 
     def at(mu: float) -> np.ndarray:
         f = frequencies_to_search(curvatures, mu=mu, eta=eta, lowest=least, most=MOST_FREQUENCIES)
-        return np.concatenate([[0.0], f])  # and what stands still
+        return np.concatenate([[0.0], f])  # 0: the iid baseline
 
     def period(f: np.ndarray) -> np.ndarray:
         return np.where(f > 0, 1 / np.where(f > 0, f, 1), 0)

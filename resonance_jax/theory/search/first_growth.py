@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 MOST_PEAKS = 16  # that are climbed, the highest first
-ROUNDS, FINER = 3, 8  # a peak is looked at in so many rounds, each so many times finer
-PARTS = 8  # into which the last step of the scan is cut, again and again
+ROUNDS, FINER = 3, 8  # a peak is climbed in this many rounds, each this many times finer
+PARTS = 8  # the last step of the scan is divided by this, again and again
 
 Rates = Callable[[np.ndarray, np.ndarray], np.ndarray]  # frequencies (n,), momenta (n,) -> rates (n,)
 Frequencies = Callable[[float], np.ndarray]  # momentum -> frequencies, ascending
@@ -18,7 +18,7 @@ class Bracket(NamedTuple):
 
     lower: float  # nothing grows up to here; NaN if something does at the lowest momentum
     upper: float  # something grows here; NaN if nothing does up to the highest momentum, which is then `lower`
-    frequency: float  # that grows fastest at `upper`
+    frequency: float  # the one that grows fastest at `upper`
 
 
 def first_growth(
@@ -36,12 +36,12 @@ def first_growth(
 
     Args:
         rates: positive where it grows.
-        frequencies: what to look at; 0 in front stands for itself, no peak is looked for beside it.
+        frequencies: where to look. The first may be 0, the iid baseline; no peak is searched next to it.
         lowest, highest: momenta.
-        num_momenta: of the scan, half of them evenly spaced, half with evenly spaced logarithms of the damping.
+        num_momenta: of the scan, half of them evenly spaced, half evenly spaced in the logarithm of the damping.
         tolerance: of the momentum.
-        chunk: points that cost as much as one.
-        climb: whether a peak between two frequencies counts.
+        chunk: number of points that are evaluated together.
+        climb: whether to search for peaks between two frequencies.
     """
     before = np.nan
     for mu, f, found in _scan(rates, frequencies, _momenta(lowest, highest, num_momenta), chunk):
@@ -65,7 +65,7 @@ def _momenta(lowest: float, highest: float, number: int) -> np.ndarray:
 def _scan(
     rates: Rates, frequencies: Frequencies, momenta: np.ndarray, chunk: int
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-    """Momentum, its frequencies and their rates, one momentum after another; as many as fit into a chunk at once."""
+    """Momentum, its frequencies and their rates, one momentum after another, evaluated in chunks."""
     waiting: list[tuple[float, np.ndarray]] = []
     for mu in map(float, momenta):
         waiting.append((mu, frequencies(mu)))
@@ -83,9 +83,9 @@ def _highest(rates: Rates, f: np.ndarray, found: np.ndarray, mu: float, climb: b
     best = int(found.argmax())
     if not climb or found[best] > 0:
         return float(f[best]), float(found[best])
-    inner = np.arange(1, len(f))  # f[0] = 0 stands still
+    inner = np.arange(1, len(f))  # without f[0] = 0, the iid baseline
     left, right = found[np.maximum(inner - 1, 1)], found[np.minimum(inner + 1, len(f) - 1)]
-    rise = found[inner] - np.minimum(left, right)  # what lies between may be higher by about as much
+    rise = found[inner] - np.minimum(left, right)  # a peak in between may be higher by about as much
     peaks = inner[(found[inner] >= np.maximum(left, right)) & (found[inner] + rise > 0)]
     peaks = peaks[np.argsort(-found[peaks])][:MOST_PEAKS]
     low, high = f[np.maximum(peaks - 1, 1)], f[np.minimum(peaks + 1, len(f) - 1)]
@@ -104,7 +104,7 @@ def _highest(rates: Rates, f: np.ndarray, found: np.ndarray, mu: float, climb: b
 
 
 def _growing(f: np.ndarray, found: np.ndarray, peak: float, climb: bool) -> np.ndarray:
-    """Frequencies to look at for smaller momenta: those that grow, with those around them."""
+    """Frequencies to look at for smaller momenta: those that grow, and their neighbours."""
     grows = found > 0
     if not climb:
         return f[grows]

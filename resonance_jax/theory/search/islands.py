@@ -11,12 +11,12 @@ AROUND = np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)])
 def find_islands(
     known: Known, values_at: Values, coarse: int, stride: tuple[int, int], max_evaluations: int
 ) -> tuple[Known, np.ndarray]:
-    """Climb every peak of the coarse grid that may reach 0 beside it, and descend into every dip.
+    """Climb every peak of the coarse grid that may reach above 0 between its points, and likewise descend into dips.
 
-    A peak may be higher than its highest point by about as much as that is above its neighbours.
+    The true peak may be higher than its highest grid point by about as much as that is above its neighbours.
 
     Returns:
-        What is known then, and points whose sign differs from that of the peak or dip on the coarse grid, (n, 2).
+        All values known by then, and points whose sign differs from that of the peak or dip on the coarse grid, (n, 2).
     """
     side = np.arange(coarse + 1)
     points = np.stack(np.meshgrid(side, side, indexing="ij"), axis=-1)

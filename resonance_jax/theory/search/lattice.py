@@ -1,4 +1,4 @@
-"""Values at points of an integer lattice, none evaluated twice; a point (i, j) has the key i * width + j."""
+"""Values at points of an integer lattice, none evaluated twice. The point (i, j) has the key i * width + j."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -30,7 +30,7 @@ class Known(NamedTuple):
         return np.stack(np.divmod(keys, self.width), axis=-1)
 
     def extended(self, keys: np.ndarray, values_at: Values) -> "Known":
-        """With the values at these keys, which are missing, too."""
+        """Extended by the values at these keys, which must be missing."""
         values = values_at(self.place(keys))
         where = np.searchsorted(self.keys, keys)
         return self._replace(keys=np.insert(self.keys, where, keys), values=np.insert(self.values, where, values))

@@ -4,9 +4,9 @@ A mode of curvature b turns by omega a step and is damped by (1 - mu) / 2,
 
     z^2 - (1 + mu - eta b) z + mu = 0,    z = sqrt(mu) exp(+-i omega),
 
-and a drift of frequency f feeds it where n f is omega / pi, up to a whole number of turns: the tongue of order n. A
-tongue that grows is at least as wide as the damping, (1 - mu) / (2 pi n) in f, so that many points of a search fall
-into each tongue that matters, however thin it is at other momenta.
+and a drift of frequency f excites it where n f is omega / pi, up to a whole number of turns: the tongue of order n. A
+tongue that grows is at least as wide as the damping, (1 - mu) / (2 pi n) in f. This tells how densely to search, so
+that points fall into each tongue that grows, however thin it is at other momenta.
 """
 
 from typing import NamedTuple
@@ -20,13 +20,13 @@ from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
 
 ORDERS = 8  # tongues of higher order are weaker than these, and lie between them
-SLOWEST = 2.0**-13  # frequency below which nothing is searched: slower drifts are slower than most runs
-BETWEEN = 8  # points an octave where no tongue is expected: growth by noise changes little with the frequency
-LEAST_DAMPING = 1e-4  # for which tongues are resolved
-# A drift of few steps a period visits few phases, and may grow where its neighbours, which visit all, do not: whole
-# periods, and fractions p / q of a turn a step.
+SLOWEST = 2.0**-13  # lowest frequency that is searched: the periods of slower drifts are longer than most runs
+BETWEEN = 8  # points per octave where no tongue is expected: growth by noise changes little with the frequency
+LEAST_DAMPING = 1e-4  # tongues are resolved down to this damping
+# A drift with few steps a period visits few phases, and may grow where its neighbours, which visit all phases, do not.
+# These are whole periods, and fractions p / q of a turn per step.
 LOCKED = np.unique([p / q for q in range(2, 65) for p in range(1, q // 2 + 1) if p == 1 or q <= 16])
-MESH = 20_000  # points on which the density of a search is summed up
+MESH = 20_000  # points on which the density of a search is integrated
 
 
 class Curvatures(NamedTuple):
@@ -70,20 +70,20 @@ def curvatures_each(inputs: Inputs, problem: Problem) -> np.ndarray:
 
 
 def lowest_frequency(curvatures: Curvatures, eta: float) -> float:
-    """Below it lie only tongues of an order above `ORDERS`, even those of the slowest mode."""
+    """The frequency below which all tongues, even those of the slowest mode, have an order above `ORDERS`."""
     return float(np.clip(np.sqrt(eta * curvatures.low) / (np.pi * ORDERS), 2 * SLOWEST, 0.05))
 
 
 def slow_frequencies(lowest: float) -> np.ndarray:
-    """Some frequencies below the lowest that is searched for tongues, two an octave."""
+    """Frequencies below the lowest one that is searched for tongues, two per octave."""
     return np.geomspace(SLOWEST, lowest, 2 + int(2 * np.log2(lowest / SLOWEST)))[:-1]
 
 
 def frequencies_to_search(curvatures: Curvatures, *, mu: float, eta: float, lowest: float, most: int) -> np.ndarray:
     """Frequencies in [lowest, 0.5], two in each width of a tongue, and some between the tongues.
 
-    Where these are more than `most`, tongues of high order are left out. There the damping is weak beside the natural
-    frequency, and each order is weaker than the one before by their ratio.
+    If these are more than `most`, tongues of high order are left out. Then the damping is weak compared with the
+    natural frequency, and each order is weaker than the one before by their ratio.
     """
     for orders in (ORDERS, ORDERS // 2, 2, 1):
         f = _frequencies(curvatures, mu, eta, lowest, orders)
@@ -99,7 +99,7 @@ def _frequencies(curvatures: Curvatures, mu: float, eta: float, lowest: float, o
     wanted = np.maximum(BETWEEN / np.log(2) / f, 4 * BETWEEN)  # points per unit of frequency
     for order in range(1, orders + 1):
         whole = order * f
-        away = np.abs(whole - np.round(whole)) * np.pi  # what the nearest whole number of turns leaves of it
+        away = np.abs(whole - np.round(whole)) * np.pi  # distance to the nearest whole number of turns
         inside = (away >= omega_low - 2 * damping) & (away <= omega_high + 2 * damping)
         wanted = np.maximum(wanted, np.where(inside, 4 * np.pi * order / damping, 0))
     number = np.concatenate([[0.0], np.cumsum((wanted[1:] + wanted[:-1]) / 2 * np.diff(f))])
@@ -108,7 +108,7 @@ def _frequencies(curvatures: Curvatures, mu: float, eta: float, lowest: float, o
 
 
 def _simple(f: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """Fractions p / N near f, of the least p that is near enough: their exact products have N steps."""
+    """Fractions p / N near f, with the smallest p that is close enough: their exact products have N steps."""
     p = np.arange(1, MOST_TURNS + 1)[:, None]
     fractions = p / np.maximum(np.round(p / f), 2 * p)
     near = np.abs(fractions - f) <= slack
@@ -116,7 +116,7 @@ def _simple(f: np.ndarray, slack: np.ndarray) -> np.ndarray:
 
 
 def num_steps(f: np.ndarray) -> np.ndarray:
-    """Steps of the product over whole turns that a rate takes at frequency f, as `products.turns` has them."""
+    """Steps of the product over whole turns for a rate at frequency f, as in `products.turns`."""
     p = np.arange(1, MOST_TURNS + 1)[:, None]
     steps = p / np.maximum(f, 1 / LONGEST)
     error = np.where(steps <= LONGEST, np.maximum(np.abs(steps - np.round(steps)) / steps, TOLERANCE), np.inf)

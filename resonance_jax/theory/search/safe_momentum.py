@@ -1,4 +1,4 @@
-"""The largest momentum that no drift of a kind drives to growth."""
+"""The largest momentum at which no frequency of a drift makes runs grow."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -15,26 +15,26 @@ from resonance_jax.theory.search.batches import evaluate, trace_rate
 from resonance_jax.theory.search.drifts import Drifts, drifts_of
 from resonance_jax.theory.search.first_growth import Bracket, first_growth
 
-HIGHEST = 0.999  # above it a run remembers thousands of steps, and tongues of every order crowd together
+HIGHEST = 0.999  # above it, runs remember thousands of steps, and tongues of every order lie close together
 ARGUMENTS = ("frequency", "mu", "eta", "errors")  # of the rate below
-SURE = 3.0  # standard errors above its estimate that a rate may lie
+SURE = 3.0  # a rate may lie this many standard errors above its estimate
 
 
 class SafeMomentum(NamedTuple):
     """What `largest_safe_momentum` found; print it."""
 
-    mu: float  # nothing that was searched grows from `lowest` up to here; NaN where no momentum can be called safe
-    frequency: float  # what grows first above mu, in turns per step or as listed; NaN if nothing does, or has none
-    margin: float  # growth begins at most this far above mu; NaN where that is not known
-    searched: tuple[float, float]  # least and largest frequency, or as listed; NaN for a single shift
-    sentence: str  # the same in words, with the reason where mu is NaN
+    mu: float  # nothing that was searched grows from `lowest` up to here; NaN if no momentum can be called safe
+    frequency: float  # the first to grow above mu, in turns per step or as listed; NaN if nothing grows, or has none
+    margin: float  # growth begins at most this far above mu; NaN if that is not known
+    searched: tuple[float, float]  # lowest and highest frequency, or as listed; NaN for a single shift
+    sentence: str  # the same in words, with the reason if mu is NaN
 
     def __str__(self) -> str:
         return self.sentence
 
 
 class _Growth(NamedTuple):
-    """A rate as a function of scalars; equal for the same parts, so that a second call does not compile."""
+    """A rate as a function of scalars; equal for the same parts, so that a second call does not compile again."""
 
     shift: Callable[[Any], Shift]
     problem: Any
@@ -76,37 +76,37 @@ def largest_safe_momentum(
 
     Unless frequencies are listed, the search chooses them. Tongues lie where n f is a natural frequency of SGDm, which
     follows from the step size, the curvature and the momentum, and a tongue that grows is at least as wide as the
-    damping; so the search looks twice in each such width, for momenta from the lowest up, and climbs every peak that it
-    sees, until something grows. Between tongues, and for slow drifts down to f = 2^-13, it looks at some frequencies.
-    It may miss tongues of an order above 8, which are weaker than those it sees.
+    damping. So the search places two points in each such width, for momenta from the lowest up, and climbs every peak,
+    until something grows. Between tongues, and for slow drifts down to f = 2^-13, it samples a few frequencies. It may
+    miss tongues of an order above 8, which are weaker than those of lower order.
 
-    An estimated rate counts as growing unless it lies three standard errors below 0; it certainly grows, which bounds
-    the margin, once it lies three above. So the better the estimate, the less momentum is given away, as by
+    An estimated rate is treated as growing unless it lies three standard errors below 0. It is sure to grow, which
+    bounds the margin, if it lies three above. A better estimate therefore allows a larger momentum, e.g.
     `rate=rj.theory.almost_sure_growth, num_steps=100_000`.
 
     Args:
         shift: function of the frequency, as `rj.shifts.sinusoid`, or of the period or interval in steps, as
-            `lambda T: rj.shifts.square_wave(T, dim=1)`; or one shift, which is then all there is to be safe from.
+            `lambda T: rj.shifts.square_wave(T, dim=1)`; or a single shift.
         problem: as `rate` takes it; for the default rate made by `rj.problems.linear_regression`.
         eta: step size, > 0.
-        frequencies: what is passed to `shift`, 1-D; None searches. What lies between listed ones is not looked at.
+        frequencies: values to pass to `shift`, 1-D; None searches. Nothing between listed values is looked at.
         rate: `rate(shift, problem, mu=mu, eta=eta)`, traceable, a number or an `Estimate`, positive where it grows. The
-            default, growth of the mean square, is the strictest: it sees the noise of the samples, and rare runs.
+            default, growth of the mean square, is the strictest: it includes the noise of the samples, and rare runs.
             `rj.theory.mean_growth` is the paper's.
         lowest, highest: momenta between which to search, in [0, 1].
-        tolerance: largest margin of an exact rate; that of an estimated one covers its errors, too.
-        coarse: momenta of the first scan. Growth in a window between two of them that ends again is missed.
+        tolerance: largest margin of an exact rate; the margin of an estimated one also covers its errors.
+        coarse: number of momenta in the first scan. Growth that begins and ends between two of them is missed.
         chunk: points that are evaluated together, as one compiled program.
         keywords: further arguments of `rate`, as `nodes`, `key`, `path_steps` or `num_steps`.
 
     Returns:
-        A `SafeMomentum`: the momentum, what grows first above it, the margin, what was searched. Its momentum is NaN
-        where none can be called safe: something grows at the lowest momentum, or what grows first is the slowest drift
-        that was searched, so that a slower one may grow earlier.
+        A `SafeMomentum`: the momentum, what grows first above it, the margin, and the range searched. Its momentum is
+        NaN if none can be called safe: something grows at the lowest momentum, or the first to grow is the slowest
+        drift that was searched, so that an even slower one may grow earlier.
 
     Raises:
-        ValueError: values out of range; a shift whose range of frequencies cannot be told; a rate that is NaN, since
-            what cannot be judged is not safe.
+        ValueError: values out of range; a shift whose range of frequencies cannot be determined; a rate that is NaN,
+            since a setting without a rate cannot be called safe.
 
     >>> import resonance_jax as rj
     >>> def rate(shift, problem, *, mu, eta):  # grows above mu = 1 - f
@@ -150,7 +150,7 @@ def largest_safe_momentum(
     ):
         found = search(lambda mu: drifts.slow, lowest, found.lower, False, SURE)
         slowest, next_one = rates(drifts.slow[:2], np.full(2, found.upper))
-        # A rate that has come to its limit for slow drifts is known, however slow they are.
+        # If the rate has reached its limit for slow drifts, it is known for even slower ones.
         edge = found.frequency == drifts.slow[0] and slowest - next_one > tolerance / 2
     edge = edge or (drifts.edge is not None and found.frequency == drifts.edge)
     certain = found.upper
