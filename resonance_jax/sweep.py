@@ -20,7 +20,7 @@ from resonance_jax.engine.devices import Device, check_devices, name_of
 from resonance_jax.engine.grid import Grid, prepare
 from resonance_jax.engine.progress import Bar
 from resonance_jax.engine.shapes import chunks_of, shape_of
-from resonance_jax.labels import attrs
+from resonance_jax.labels import attrs as describe
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -107,7 +107,7 @@ def sweep(
         chunk=chunk,
         report=functools.partial(Bar, show=progress),
     )
-    data = _described(load(Path(store)))
+    data = load(Path(store))
     data.attrs |= {
         "chunk_shape": list(outcome.store.chunk_shape),
         "num_chunks": outcome.store.num_chunks,
@@ -170,14 +170,9 @@ def _in_memory(
             "run_seconds": round(seconds, 6),
         },
     )
-    return _described(swept)
-
-
-def _described(data: "xr.Dataset") -> "xr.Dataset":
-    """With a long name and units for the names that the package knows."""
-    for name, variable in data.variables.items():
-        variable.attrs.update(attrs(str(name)))
-    return data
+    for name, variable in swept.variables.items():
+        variable.attrs.update(describe(str(name)))
+    return swept
 
 
 def _name_of(point: Point) -> str:

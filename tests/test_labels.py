@@ -1,5 +1,6 @@
 import pytest
 
+import resonance_jax as rj
 from resonance_jax import labels
 
 
@@ -32,3 +33,19 @@ def test_standard_errors_and_unknown_names():
     }
     assert labels.attrs("width") == labels.attrs("width_standard_error") == {}
     assert labels.axis("width") == "width"
+
+
+def test_datasets_of_sweeps_say_what_they_hold(tmp_path):
+    """In memory, in a store, and for whoever opens the store."""
+    import xarray as xr
+
+    def point(mu, seed):
+        return {"growth_rate": mu, "diverged": seed > 0}
+
+    axes = {"mu": [0.5, 0.9], "seed": [0, 1]}
+    stored = rj.sweep(point, axes, store=tmp_path / "x.zarr")
+    for data in (rj.sweep(point, axes), stored, xr.open_zarr(tmp_path / "x.zarr")):
+        assert data.mu.attrs["long_name"] == "momentum"
+        assert data.growth_rate.attrs["units"] == "1/step"
+        assert data.diverged.attrs["long_name"] == "whether the run diverged"
+    assert stored.status.attrs["long_name"] == "status of the cell"

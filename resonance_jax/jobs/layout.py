@@ -15,6 +15,7 @@ from zarr.codecs import Crc32cCodec, ZstdCodec
 
 from resonance_jax.engine.grid import Grid
 from resonance_jax.engine.shapes import Shape
+from resonance_jax.labels import attrs as describe
 
 MISSING, OK, DIVERGED, NONFINITE = range(4)
 MEANINGS = ("missing", "ok", "diverged", "nonfinite")
@@ -31,11 +32,18 @@ def write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[st
     for name, (dim, labels) in grid.coordinates.items():
         dtype = "string" if labels.dtype.kind == "U" else labels.dtype
         array = group.create_array(
-            name, shape=labels.shape, chunks=labels.shape, dtype=dtype, dimension_names=(dim,), **settings
+            name,
+            shape=labels.shape,
+            chunks=labels.shape,
+            dtype=dtype,
+            dimension_names=(dim,),
+            attributes=describe(name),
+            **settings,
         )
         array[:] = labels.astype(object) if labels.dtype.kind == "U" else labels
     beside = " ".join(name for name, (dim, _) in grid.coordinates.items() if name != dim)
     common: dict[str, Any] = {"coordinates": beside} if beside else {}  # coordinates that are not an index, for xarray
+    flags = {"flag_values": list(range(len(MEANINGS))), "flag_meanings": " ".join(MEANINGS)}
     for name, out in grid.outputs.items():
         dtype, missing = _stored_as(out.dtype)
         group.create_array(
@@ -45,7 +53,9 @@ def write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[st
             dtype=dtype,
             fill_value=missing,
             dimension_names=grid.output_dims[name],
-            attributes=common if dtype.kind in "fc" else common | {"_FillValue": missing},  # xarray reads it as NaN
+            attributes=describe(name)
+            | common
+            | ({} if dtype.kind in "fc" else {"_FillValue": missing}),  # xarray reads it as NaN
             **settings,
         )
     group.create_array(
@@ -55,7 +65,7 @@ def write_metadata(path: Path, grid: Grid, chunk_shape: Shape, attrs: Mapping[st
         dtype=np.uint8,
         fill_value=MISSING,
         dimension_names=grid.dims,
-        attributes=common | {"flag_values": list(range(len(MEANINGS))), "flag_meanings": " ".join(MEANINGS)},
+        attributes=describe(STATUS) | common | flags,
         **settings,
     )
     with warnings.catch_warnings():  # the specification does not define it yet, but xarray expects it
