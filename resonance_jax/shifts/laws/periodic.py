@@ -33,6 +33,9 @@ class Periodic(NamedTuple):
     basis: Array | None = None
     random: bool = False
 
+    isotropic = False
+    longest_cycle = None
+
     def inputs(self, phase: Array) -> Inputs:
         """With all entries of the mean, (dim,)."""
         return self.whole(self.profile(phase))
@@ -46,10 +49,6 @@ class Periodic(NamedTuple):
     @property
     def num_coordinates(self) -> int | None:
         return None if self.basis is None else self.basis.shape[0]
-
-    @property
-    def isotropic(self) -> bool:
-        return False
 
     def growth(self, shift: Any, linear: LinearMap, averaging: Averaging) -> Estimate:
         """log rho of the product over a period, or over a few where it is not a whole number of steps."""
@@ -66,10 +65,6 @@ class Periodic(NamedTuple):
     @property
     def cycle(self) -> Array:
         return self.period
-
-    @property
-    def longest_cycle(self) -> None:
-        return None
 
     def __repr__(self) -> str:
         return f"Periodic(period={self.period})"

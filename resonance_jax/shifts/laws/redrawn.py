@@ -39,6 +39,11 @@ class Redrawn(NamedTuple):
     interval: Array
     variance: Array
 
+    num_coordinates = 1  # the length of the mean
+    isotropic = True
+    random = False
+    longest_cycle = Averaging().nodes - 1
+
     def growth(self, shift: Any, linear: LinearMap, averaging: Averaging) -> Estimate:
         """log rho of the average of what T steps do, on the states that this average keeps."""
         num_nodes = averaging.nodes
@@ -64,24 +69,11 @@ class Redrawn(NamedTuple):
             return exact(rate(jnp.ones((1, 1), lengths.dtype)))
         key = jax.random.key(0) if averaging.key is None else averaging.key
         normal = jax.random.normal(key, (NUM_BATCHES, NUM_DIRECTIONS, linear.num_slopes), lengths.dtype)
-        rates = jax.vmap(rate)(normal / jnp.linalg.norm(normal, axis=-1, keepdims=True))
+        rates = jax.lax.map(rate, normal / jnp.linalg.norm(normal, axis=-1, keepdims=True))  # saves memory
         return Estimate(jnp.mean(rates), jnp.std(rates, ddof=1) / np.sqrt(NUM_BATCHES))
-
-    @property
-    def num_coordinates(self) -> int:
-        """Its length."""
-        return 1
 
     def whole(self, inputs: Inputs) -> Inputs:
         return inputs
-
-    @property
-    def isotropic(self) -> bool:
-        return True
-
-    @property
-    def random(self) -> bool:
-        return False
 
     def visited(self, shift: Any, *, every_phase: bool = False) -> Inputs:
         return drawn(shift)
@@ -89,10 +81,6 @@ class Redrawn(NamedTuple):
     @property
     def cycle(self) -> Array:
         return jnp.where(self.interval > 0, self.interval, jnp.inf)
-
-    @property
-    def longest_cycle(self) -> int:
-        return Averaging().nodes - 1
 
     def __repr__(self) -> str:
         return f"Redrawn(interval={self.interval}, variance={self.variance})"

@@ -24,6 +24,12 @@ BURN_IN = 10  # the first tenth of a path is left out
 class Sampled(NamedTuple):
     """No law but the draws of the shift itself."""
 
+    num_coordinates = None
+    isotropic = False
+    random = False
+    cycle = None
+    longest_cycle = None
+
     def growth(self, shift: Any, linear: LinearMap, averaging: Averaging) -> Estimate:
         """Growth of log ||entries||, mean over paths of the shift and over their steps but the first tenth.
 
@@ -61,31 +67,11 @@ class Sampled(NamedTuple):
             return Estimate(rates[0], jnp.full_like(rates[0], jnp.inf))
         return Estimate(jnp.mean(rates), jnp.std(rates, ddof=1) / np.sqrt(num_paths))
 
-    @property
-    def num_coordinates(self) -> None:
-        return None
-
     def whole(self, inputs: Inputs) -> Inputs:
         return inputs
 
-    @property
-    def isotropic(self) -> bool:
-        return False
-
-    @property
-    def random(self) -> bool:
-        return False
-
     def visited(self, shift: Any, *, every_phase: bool = False) -> Inputs:
         return drawn(shift)
-
-    @property
-    def cycle(self) -> None:
-        return None
-
-    @property
-    def longest_cycle(self) -> None:
-        return None
 
     def __repr__(self) -> str:
         return "Sampled()"
