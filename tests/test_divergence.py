@@ -6,7 +6,9 @@ import optax
 import pytest
 
 import resonance_jax as rj
-from resonance_jax.jobs.store import DIVERGED, OK, status_of
+from resonance_jax.jobs.layout import DIVERGED, OK
+from resonance_jax.jobs.store import status_of
+from resonance_jax.runs.divergence import says_diverged
 from tests import reference
 
 ONE_INPUT = dict(dim=1, samples=20)
@@ -20,7 +22,7 @@ def both(key, *, mu, eta=0.01, **common):
 
 
 def statuses(*runs):
-    return [int(status_of({name: np.asarray(out) for name, out in run.items()}, 0)) for run in runs]
+    return [int(status_of({name: np.asarray(out) for name, out in run.items()}, 0, says_diverged)) for run in runs]
 
 
 def distances(x, eps, error, *, mu, eta):
@@ -101,7 +103,7 @@ def test_transients_of_stable_runs_are_not_divergence(shift):
     assert data.log10_distance.sel(weight_variance=100.0).max() > 0.5  # farther than 1 from theta*
     assert not data.diverged.any()
     assert (data.diverged_at == -1).all()
-    assert (status_of({name: data[name].values for name in data}, 4) == OK).all()
+    assert (status_of({name: data[name].values for name in data}, 4, says_diverged) == OK).all()
 
 
 def test_a_start_at_the_optimum_is_no_reference():

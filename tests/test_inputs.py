@@ -125,14 +125,13 @@ def test_means_drawn_anew_in_anisotropic_inputs(x64, T):
 
 
 def test_isotropic_is_the_special_case(x64):
-    """A number, equal numbers and a multiple of the unit matrix are one problem."""
+    """A number and a multiple of the unit matrix are one problem."""
     shift = rj.shifts.sinusoid(1 / 7, amplitude=[0.3, 0.4, 0.0])
     found = [
         both(shift, regression(dim=3, samples=2, input_variance=variance), **SETTINGS)
-        for variance in (0.4, [0.4] * 3, 0.4 * np.eye(3))
+        for variance in (0.4, 0.4 * np.eye(3))
     ]
     assert found[1] == pytest.approx(found[0], abs=1e-11)
-    assert found[2] == pytest.approx(found[0], abs=1e-11)
 
 
 def test_directions_are_true_by_construction(x64):
@@ -222,8 +221,7 @@ def test_what_theory_refuses_of_anisotropic_inputs():
         rj.theory.mean_growth(rj.shifts.sinusoid(0.1), masked, **SETTINGS)
 
 
-@pytest.mark.parametrize("bias", [True, False])
-def test_both_forms_of_the_mean_square_are_one(x64, monkeypatch, bias):
+def test_both_forms_of_the_mean_square_are_one(x64, monkeypatch):
     """Entry by entry, and in arrays for many weights; with other slopes beside them, too."""
     from resonance_jax.theory.moments import maps
 
@@ -231,12 +229,11 @@ def test_both_forms_of_the_mean_square_are_one(x64, monkeypatch, bias):
     for form, limit in (("entries", 9), ("arrays", 0)):
         monkeypatch.setattr(maps, "ENTRYWISE", limit)
         found[form] = [
-            both(rj.shifts.sinusoid(1 / 5), regression(dim=3, samples=2, bias=bias), **SETTINGS),
-            both(rj.shifts.switching(3, dim=3, variance=0.4), regression(dim=3, samples=2, bias=bias), **SETTINGS),
-            both(
-                rj.shifts.sinusoid(1 / 5, amplitude=[0.1, 0.9]),
-                regression(dim=2, samples=2, bias=bias, input_variance=[[1.0, 0.3], [0.3, 0.5]]),
-                **SETTINGS,
-            ),
+            float(rj.theory.mean_square_growth(shift, regression(dim=dim, samples=2, **problem), **SETTINGS).rate)
+            for shift, dim, problem in (
+                (rj.shifts.sinusoid(1 / 5), 3, {}),
+                (rj.shifts.switching(3, dim=3, variance=0.4), 3, dict(bias=False)),
+                (rj.shifts.sinusoid(1 / 5, amplitude=[0.1, 0.9]), 2, dict(input_variance=[[1.0, 0.3], [0.3, 0.5]])),
+            )
         ]
-    assert np.array(found["arrays"]) == pytest.approx(np.array(found["entries"]), abs=1e-11)
+    assert found["arrays"] == pytest.approx(found["entries"], abs=1e-11)
