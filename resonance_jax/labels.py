@@ -53,7 +53,7 @@ def find(name: str) -> Label | None:
     return LABELS.get(name)
 
 
-def attrs(name: str) -> dict[str, str]:
+def attrs(name: str) -> dict[str, Any]:
     """Attributes of a variable or coordinate of this name, as xarray and NetCDF know them.
 
     >>> attrs("f")
