@@ -125,7 +125,7 @@ def _check_lengths(key: Any, num_steps: Any, tail: Any) -> None:
 
 
 def check_inputs(shift: Any, dim: int) -> int:
-    """Entries of the means of a shift; ValueError unless they fit so many inputs."""
+    """Entries of the means of a shift; ValueError unless they fit `dim` inputs."""
     entries = num_inputs(shift)
     if entries not in (1, dim):
         raise ValueError(

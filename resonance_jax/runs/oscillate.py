@@ -42,7 +42,7 @@ def oscillate(
         eta: step size, > 0.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean distance.
-        diverged_above: a run has diverged if its mean distance is more than so many times that of the start; see
+        diverged_above: a run has diverged if its mean distance exceeds this many times that of the start; see
             `train`, which checks it along the way as well.
 
     Returns:

@@ -15,7 +15,7 @@ from resonance_jax.problems.base import LeastSquares
 from resonance_jax.runs import blocks
 from resonance_jax.shifts.base import Shift
 
-ENTRYWISE = 6  # up to so many weights the state is one scalar per weight; beyond, the program takes long to compile
+ENTRYWISE = 6  # weights up to which the state is one scalar per weight; with more, the program takes long to compile
 UNIT = 62  # distances are summed in units of 2^62
 HEADROOM = 75  # 25 steps start at 2^75 and reach 2^125 at most; below there is room to fall by 2^-8 a step
 
@@ -44,7 +44,7 @@ class Recursion(NamedTuple):
     """A run as a start and a way on."""
 
     start: Run
-    advance: Callable[..., Run]  # run, num_steps, tail=0 -> so many steps later, the last `tail` distances summed
+    advance: Callable[..., Run]  # run, num_steps, tail=0 -> the run `num_steps` later, with its last `tail` distances summed
     phase_space: Callable[[Run], Scaled]  # run -> (e, v) of its last step
 
 
