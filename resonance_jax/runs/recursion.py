@@ -44,7 +44,7 @@ class Recursion(NamedTuple):
     """A run as a start and a way on."""
 
     start: Run
-    advance: Callable[..., Run]  # run, num_steps, tail=0 -> the run `num_steps` later, with its last `tail` distances summed
+    advance: Callable[..., Run]  # run, num_steps, tail=0 -> the run that much later, its last `tail` distances summed
     phase_space: Callable[[Run], Scaled]  # run -> (e, v) of its last step
 
 
