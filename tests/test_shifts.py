@@ -89,3 +89,24 @@ def test_phase_has_a_derivative_in_the_frequency(k):
     """d (f k mod 1) / df = k, although the phase is an integer on the way."""
     slope = jax.grad(phase_after, argnums=1)(jnp.int32(k), jnp.float32(0.0371))
     assert float(slope) == k
+
+
+@pytest.mark.parametrize(
+    ("size", "settings", "message"),
+    [
+        (
+            3,
+            dict(directions=[1.0, 2.0]),
+            r"one number for each of the 1 directions, got a mean of shape \(3,\); return",
+        ),
+        (
+            1,
+            dict(directions=np.ones((2, 2, 2))),
+            r"directions must be one vector or a list of them, got shape \(2, 2, 2\)",
+        ),
+        (1, dict(iid_variance=-1.0), r"iid_variance must lie in \[0, inf\), got -1.0; give what the iid baseline adds"),
+    ],
+)
+def test_profiles_that_do_not_fit(size, settings, message):
+    with pytest.raises(ValueError, match=message):
+        rj.shifts.periodic(0.1, lambda phase: jnp.zeros(size), **settings).law.inputs(jnp.float32(0.3))

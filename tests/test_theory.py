@@ -312,5 +312,9 @@ def test_bad_input():
         rj.theory.growth_rate(sinusoid(0.1), mu=1.5, eta=0.01)
     with pytest.raises(ValueError, match=r"eta must lie in \(0, inf\), got 0.0; give a positive step size"):
         rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.0)
+    with pytest.raises(ValueError, match=r"input_variance must lie in \[0, inf\), got -1.0; give a variance"):
+        rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, input_variance=-1.0)
+    with pytest.raises(ValueError, match=r"one for each of 1 inputs, or their covariance matrix, got shape \(2,\)"):
+        rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, input_variance=[1.0, 2.0])
     with pytest.raises(ValueError, match=r"rk4_steps must be a whole number of at least 1, got 0; leave it out"):
         rj.theory.monodromy(sinusoid(0.1), mu=0.5, eta=0.1, rk4_steps=0)

@@ -100,7 +100,7 @@ def linear_regression(
     checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
 
     label = naming.call("linear_regression", dim=dim, samples=samples, input_variance=input_variance)
-    variances, axes = _principal_variances(input_variance, num_inputs, input_mask)
+    variances, axes = principal_variances(input_variance, num_inputs, input_mask)
     dtype = jnp.result_type(float)
     noisy = not checks.is_concrete(noise_variance) or bool(np.any(np.asarray(noise_variance) > 0))
     noise_scale = jnp.sqrt(jnp.asarray(noise_variance, dtype))
@@ -209,8 +209,12 @@ def linear_regression(
     )
 
 
-def _principal_variances(input_variance: Any, dim: int, mask: Array | None) -> tuple[Array, Array | None]:
-    """Eigenvalues of the covariance, () where it is isotropic, and its eigenvectors; None where it is diagonal."""
+def principal_variances(input_variance: Any, dim: int, mask: Array | None = None) -> tuple[Array, Array | None]:
+    """Eigenvalues of the covariance, () where it is isotropic, and its eigenvectors; None where it is diagonal.
+
+    Raises:
+        ValueError: no variance, variances or covariance of `dim` inputs.
+    """
     shape, dtype = np.shape(input_variance), jnp.result_type(float)
     if shape == ():
         checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance, not a deviation with a sign")

@@ -39,18 +39,29 @@ def periodic(
     [[1.0, 0.0], [-0.0, 1.0]]
     """
     checks.between("f", f, 0, 0.5, "give a frequency in turns per step; a period of T steps is f = 1/T")
+    checks.between("iid_variance", iid_variance, 0, jnp.inf, "give what the iid baseline adds to the variance")
     dtype = jnp.result_type(float)
     f = jnp.asarray(f, dtype)
     moving = f > 0
-    basis, to_basis = (
-        (None, None) if directions is None else orthonormal(jnp.atleast_2d(jnp.asarray(directions, dtype)))
-    )
+    basis, to_basis = None, None
+    if directions is not None:
+        vectors = jnp.atleast_2d(jnp.asarray(directions, dtype))
+        if vectors.ndim != 2:
+            raise ValueError(
+                f"directions must be one vector or a list of them, got shape {vectors.shape}; give (dim,) or (r, dim)"
+            )
+        basis, to_basis = orthonormal(vectors)
 
     def at(phase: Array) -> Inputs:
         """In coordinates along the basis; those of the baseline where nothing moves."""
         found = profile(phase)
         mean, variance = found if isinstance(found, Inputs) else (found, jnp.zeros((), dtype))
         if to_basis is not None:
+            if mean.shape != (len(to_basis),):
+                raise ValueError(
+                    f"profile must return one number for each of the {len(to_basis)} directions, got a mean of shape "
+                    f"{mean.shape}; return shape ({len(to_basis)},), in units of the directions"
+                )
             mean = jnp.sum(to_basis * mean[None, :], axis=1)
         return Inputs(jnp.where(moving, mean, 0), jnp.where(moving, variance, jnp.asarray(iid_variance, dtype)))
 

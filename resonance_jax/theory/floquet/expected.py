@@ -8,7 +8,8 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
-from resonance_jax.problems.linear_regression import expected_gradient_matrix
+from resonance_jax.problems.linear_regression import expected_gradient_matrix, principal_variances
+from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.laws.periodic import Periodic
 
@@ -20,6 +21,7 @@ def gradient_matrix(
 ) -> GradientMatrix:
     """B = E[B_k] as a function of the phase of a periodic shift, for all weights."""
     law = periodic_law(shift)
+    principal_variances(input_variance, contracts.num_inputs(shift))
     checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)
 
     def B(phase: Array) -> Array:
