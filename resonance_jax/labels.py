@@ -18,7 +18,7 @@ LABELS = {
     # axes
     "mu": Label("momentum", symbol=r"\mu"),
     "eta": Label("step size", symbol=r"\eta"),
-    "beta1": Label("decay of the first moment", symbol=r"\beta_1"),
+    "beta1": Label("decay", symbol=r"\beta_1"),
     "f": Label("frequency of the shift", "1/step", "f"),
     "T": Label("period of the shift", "steps", "T"),
     "v": Label("variance of the mean", symbol="v"),
