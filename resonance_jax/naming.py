@@ -13,11 +13,12 @@ def call(factory: str, **arguments: Any) -> str:
     >>> call("sinusoid", f=0.045, amplitude=0.5, dim=None)
     'sinusoid(f=0.045, amplitude=0.5)'
     """
-    shown = [f"{name}={_short(value)}" for name, value in arguments.items() if value is not None]
+    shown = [f"{name}={short(value)}" for name, value in arguments.items() if value is not None]
     return f"{factory}({', '.join(shown)})"
 
 
-def _short(value: Any) -> str:
+def short(value: Any) -> str:
+    """A value as text, as short as a `repr` needs it."""
     if not checks.is_concrete(value):
         return "<traced>"
     if callable(value):

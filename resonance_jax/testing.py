@@ -14,9 +14,10 @@ from jax import Array
 
 from resonance_jax.numerics import entrywise
 from resonance_jax.numerics.products import LinearMap
-from resonance_jax.problems.base import Problem
+from resonance_jax.problems.base import Problem, Stream
 from resonance_jax.problems.linear_regression import linear_regression
 from resonance_jax.runs import contracts
+from resonance_jax.runs.recursion import ENTRYWISE
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.shifts.laws.base import Averaging
@@ -103,22 +104,26 @@ def check_problem(problem: Problem, shift: Shift | None = None) -> None:
 
     Args:
         problem: what is checked.
-        shift: whose inputs it sees; None: a sinusoid.
+        shift: whose inputs it sees; None: a sinusoid, or the problem's own stream.
 
     >>> import resonance_jax as rj
     >>> check_problem(rj.problems.linear_regression(dim=3, samples=4, input_variance=[0.1, 1.0, 3.0]))
     """
     from resonance_jax.shifts.sinusoid import sinusoid
 
-    shift = sinusoid(0.05) if shift is None else shift
+    shift = sinusoid(0.05) if shift is None and problem.stream is None else shift
     key = jax.random.key(3)
-    contracts.check_inputs(shift, problem.dim)
-    contracts.check_problem(key, shift, problem)
-    init_key, start_key, shift_key, draw_key = jax.random.split(key, 4)
-    state = shift.init(start_key)
-    parameters, truth = problem.init(init_key, shift, state)
-    inputs = jax.tree.map(lambda leaf: leaf[0], shift.inputs(shift_key, jnp.arange(7, 8, dtype=jnp.int32), state)[0])
+    source = contracts.source_of(shift, problem)
+    contracts.check_problem(key, source, problem)
+    init_key, start_key, source_key, draw_key = jax.random.split(key, 4)
+    parameters, truth = problem.init(init_key, source, source.init(start_key))
     k = jnp.int32(7)
+
+    def inputs_of(source: Shift | Stream) -> Any:
+        found = source.inputs(source_key, k[None], source.init(start_key))[0]
+        return jax.tree.map(lambda leaf: leaf[0], found)
+
+    inputs = inputs_of(source)
     batch = problem.batch(problem.draw(draw_key, k), inputs)
     loss, gradient = jax.value_and_grad(problem.loss)(parameters, truth, batch)
     error = problem.error(parameters, truth)
@@ -131,22 +136,24 @@ def check_problem(problem: Problem, shift: Shift | None = None) -> None:
     linear = problem.least_squares
     theta_star, theta_0 = linear.weights(init_key)
     e = theta_0 - theta_star
-    B, b = linear.gradient(linear.draw(draw_key, k), inputs)
-    B = entrywise.to_array(B)
+    step = linear.draw(draw_key, k), inputs_of(linear.stream or source)
+    b = linear.kick(*step)
+    if linear.num_weights <= ENTRYWISE:
+        B = entrywise.to_array(linear.matrix(*step))
+    else:  # with so many weights, runs never form it
+        B = jax.vmap(lambda unit: linear.product(*step, unit))(jnp.eye(linear.num_weights, dtype=e.dtype))
     Be = jnp.matmul(B, e, precision="highest")
     g = Be if b is None else Be - jnp.stack(b)
     close = functools.partial(np.allclose, rtol=1e-3, atol=1e-4 * float(jnp.abs(B).max()))
-    _claim(close(B, B.T), "LeastSquares.gradient: B must be symmetric")
-    _claim(
-        close(linear.product(linear.draw(draw_key, k), inputs, e), Be),
-        "LeastSquares.product must be B of LeastSquares.gradient times the error",
-    )
+    _claim(close(B, B.T), "LeastSquares.matrix: B must be symmetric")
+    _claim(close(linear.product(*step, e), Be), "LeastSquares.product must be B of LeastSquares.matrix times the error")
+    _claim(close(linear.trace(*step), jnp.trace(B)), "LeastSquares.trace must be that of LeastSquares.matrix")
     _claim(close(jnp.linalg.norm(e), error), "LeastSquares.weights must be as far apart as Problem.error says")
     of_loss = jnp.concatenate([jnp.ravel(leaf) for leaf in jax.tree.leaves(gradient)])
     _claim(
         close(jnp.linalg.norm(g), jnp.linalg.norm(of_loss)),
-        f"LeastSquares.gradient must be that of Problem.loss: |B e - b| is {float(jnp.linalg.norm(g)):.6g}, the "
-        f"gradient of the loss {float(jnp.linalg.norm(of_loss)):.6g}",
+        f"LeastSquares: B e - b must be the gradient of Problem.loss: |B e - b| is {float(jnp.linalg.norm(g)):.6g}, "
+        f"the gradient of the loss {float(jnp.linalg.norm(of_loss)):.6g}",
     )
 
 

@@ -34,12 +34,20 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, dim, samples)
             squares = (x @ error - eps) ** 2
             return squares.mean() if reduction == "mean" else squares.sum()
 
-        B, b = linear.gradient(linear.draw(key, 0), inputs)
-        product = linear.product(linear.draw(key, 0), inputs, error)
-        return entrywise.to_array(B) @ error, None if b is None else jnp.stack(b), product, jax.grad(loss)(error)
+        step = linear.draw(key, 0), inputs
+        B, b = entrywise.to_array(linear.matrix(*step)), linear.kick(*step)
+        traces = linear.trace(*step), jnp.trace(B)
+        return (
+            B @ error,
+            None if b is None else jnp.stack(b),
+            linear.product(*step, error),
+            jax.grad(loss)(error),
+            traces,
+        )
 
     results = jax.jit(lambda key: [forms(key, *kind) for kind in kinds])(KEY)
-    for kind, (linear, b, product, expected) in zip(kinds, results, strict=True):
+    for kind, (linear, b, product, expected, traces) in zip(kinds, results, strict=True):
+        assert np.allclose(*traces, rtol=1e-12), kind
         assert (b is None) == (kind[1] == 0), kind
         assert np.allclose(product, linear, rtol=1e-12), kind
         assert np.allclose(linear - (0 if b is None else b), expected, rtol=1e-12, atol=1e-12), kind
@@ -48,7 +56,7 @@ def test_gradient_from_moments_is_the_gradient_of_the_samples(x64, dim, samples)
 def test_loss_factor_scales_the_gradient():
     problems = [rj.problems.linear_regression(dim=1, samples=2, loss_factor=c).least_squares for c in (1.0, 2.0)]
     inputs = Inputs(jnp.array([0.3]), jnp.array(0.0))
-    B = jax.jit(lambda key: [each.gradient(each.draw(key, 0), inputs)[0] for each in problems])(KEY)
+    B = jax.jit(lambda key: [each.matrix(each.draw(key, 0), inputs) for each in problems])(KEY)
     assert np.allclose(2 * np.array(B[0]), np.array(B[1]))
 
 
@@ -66,7 +74,7 @@ def test_mean_gradient_of_many_samples_is_the_expected_one(x64):
     mean = jnp.array([0.5, -0.2])
     problem = rj.problems.linear_regression(dim=2, samples=200_000, input_variance=0.7)
     linear, inputs = problem.least_squares, Inputs(mean, jnp.array(0.0))
-    B, _ = jax.jit(lambda key: linear.gradient(linear.draw(key, 0), inputs))(KEY)
+    B = jax.jit(lambda key: linear.matrix(linear.draw(key, 0), inputs))(KEY)
     assert np.allclose(B, expected_gradient_matrix(mean, input_variance=0.7), atol=0.03)
 
 

@@ -156,15 +156,18 @@ def test_broken_laws_and_problems_are_caught():
     linear = problem.least_squares
 
     def doubled(drawn, inputs):
-        B, b = linear.gradient(drawn, inputs)
-        return tuple(tuple(2 * entry for entry in row) for row in B), b
+        return tuple(tuple(2 * entry for entry in row) for row in linear.matrix(drawn, inputs))
+
+    def double(function):
+        return lambda *arguments: 2 * function(*arguments)
 
     for changes, message in (
-        (dict(gradient=doubled), r"LeastSquares.product must be B of LeastSquares.gradient times the error"),
+        (dict(matrix=doubled), r"LeastSquares.product must be B of LeastSquares.matrix times the error"),
+        (dict(trace=double(linear.trace)), r"LeastSquares.trace must be that of LeastSquares.matrix"),
         (dict(weights=lambda key: (jnp.ones(3), jnp.zeros(3))), r"LeastSquares.weights must be as far apart"),
         (
-            dict(gradient=doubled, product=lambda *arguments: 2 * linear.product(*arguments)),
-            r"LeastSquares.gradient must be that of Problem.loss: \|B e - b\| is",
+            dict(matrix=doubled, product=double(linear.product), trace=double(linear.trace)),
+            r"LeastSquares: B e - b must be the gradient of Problem.loss: \|B e - b\| is",
         ),
     ):
         with pytest.raises(AssertionError, match=message):

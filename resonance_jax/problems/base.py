@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 
 from resonance_jax.numerics.entrywise import Matrix, Vector
-from resonance_jax.shifts.inputs import Inputs
 
 
 class Noise(NamedTuple):
@@ -45,19 +45,44 @@ class Gaussian(NamedTuple):
         return mean if self.axes is None else jnp.matmul(self.axes.T, mean, precision="highest")
 
 
+class Stream(NamedTuple):
+    """Inputs that a problem brings with it, in the place of those of a shift: recorded rows, in some order.
+
+    Fields:
+        init: key -> state.
+        inputs: key, steps k (block,), state -> any tree with the steps in front, of which `batch` gets one; state.
+    """
+
+    init: Callable[[Array], Any]
+    inputs: Callable[[Array, Array, Any], tuple[Any, Any]]
+
+
+class Recorded(NamedTuple):
+    """What is known of recorded rows apart from their order."""
+
+    curvature: np.ndarray  # (num_weights, num_weights), the mean of B over all rows
+    steps: int  # of a pass
+    shuffled: "Callable[[], LeastSquares]"  # the same rows, in an order that each pass draws anew
+
+
 class LeastSquares(NamedTuple):
     """A run of least squares as a sequence (B_k, b_k): the gradient of step k is  B_k (theta - theta*) - b_k.
 
     Whatever yields this sequence runs in `oscillate`, in the Lyapunov estimates and in `explain`. Coordinates of the
-    weights may be any orthonormal ones: only lengths of errors are looked at.
+    weights may be any orthonormal ones: only lengths of errors are looked at. Below, `inputs` are those of one step, of
+    the shift or of the problem's own stream.
     """
 
     num_weights: int
     weights: Callable[[Array], tuple[Array, Array]]  # key -> theta*, theta_0, each (num_weights,)
-    draw: Callable[[Array, Array], Any]  # key, step k -> what B and b are made of, free of the shift
-    gradient: Callable[[Any, Inputs], tuple[Matrix, Vector | None]]  # drawn, inputs -> B, b (None: 0), entry by entry
-    product: Callable[[Any, Inputs, Array], Array]  # drawn, inputs, error -> B error, without forming B
+    draw: Callable[[Array, Array], Any]  # key, step k -> what B and b are made of, free of the inputs
+    matrix: Callable[[Any, Any], Matrix]  # drawn, inputs -> B, entry by entry: for a handful of weights
+    product: Callable[[Any, Any, Array], Array]  # drawn, inputs, error -> B error, without forming B: for many
+    trace: Callable[[Any, Any], Array]  # drawn, inputs -> tr B
+    kick: Callable[[Any, Any], Vector | None]  # drawn, inputs -> b, entry by entry; None: always 0
     gaussian: Gaussian | None = None  # None: known by its draws alone
+    stream: Stream | None = None  # as that of the problem, in the form that the functions above take
+    recorded: Recorded | None = None  # None: not recorded
 
 
 class Problem(NamedTuple):
@@ -68,22 +93,25 @@ class Problem(NamedTuple):
         init: key, shift, its state -> parameters to start from; truth, what a run is measured against and the
             optimizer does not change: theta*, or a test set.
         draw: key, step k -> what the step draws, free of the shift, so that a sweep draws it once per seed.
-        batch: drawn, `Inputs` of the step -> samples of the step.
+        batch: drawn, inputs of the step -> samples of the step. The inputs are the `Inputs` of the shift, or what the
+            problem's own stream yields.
         loss: parameters, truth, batch -> scalar whose gradient the optimizer sees.
         error: parameters, truth -> what is averaged over the last steps.
         measure: name of the error, `distance` or `loss`.
         least_squares: the same problem as a sequence of linear gradients; None: it is no least squares.
+        stream: inputs of its own; a run then has no shift. None: the inputs are those of the shift.
         label: what `repr` shows.
     """
 
     dim: int
     init: Callable[..., tuple[Any, Any]]
     draw: Callable[[Array, Array], Any]
-    batch: Callable[[Any, Inputs], Any]
+    batch: Callable[[Any, Any], Any]
     loss: Callable[[Any, Any, Any], Array]
     error: Callable[[Any, Any], Array]
     measure: str = "loss"
     least_squares: LeastSquares | None = None
+    stream: Stream | None = None
     label: str = ""
 
     def __repr__(self) -> str:

@@ -166,10 +166,13 @@ def linear_regression(
             return NoiseMoments(share * z.sum(0), zz, None, None)
         return NoiseMoments(share * z.sum(0), zz, share * eps.sum(), share * jnp.sum(eps[:, None] * z, axis=0))
 
-    def gradient(moments: NoiseMoments, inputs: Inputs) -> tuple[Matrix, Vector | None]:
-        """Entry by entry, each from scalars: as one array the entries would be put together only to be taken apart."""
+    def scale_and_mean(inputs: Inputs) -> tuple[Vector, Vector]:
+        """Entry by entry: as one array, entries of B would be put together only to be taken apart."""
         scale = entrywise.vector(jnp.broadcast_to(scale_at(inputs), (num_inputs,)))
-        m = entrywise.vector(gaussian.turned(mean_at(inputs)))
+        return scale, entrywise.vector(gaussian.turned(mean_at(inputs)))
+
+    def matrix(moments: NoiseMoments, inputs: Inputs) -> Matrix:
+        scale, m = scale_and_mean(inputs)
         z, zz = entrywise.vector(moments.z), entrywise.matrix(moments.zz)
         around = [scale[i] * z[i] for i in range(num_inputs)]
 
@@ -181,11 +184,19 @@ def linear_regression(
             upper |= {(i, num_inputs): m[i] + around[i] for i in range(num_inputs)}
             upper[num_inputs, num_inputs] = jnp.ones((), dtype)
         upper = {entry: factor * value for entry, value in upper.items()}
-        B = tuple(tuple(upper[min(i, j), max(i, j)] for j in range(num_weights)) for i in range(num_weights))
+        return tuple(tuple(upper[min(i, j), max(i, j)] for j in range(num_weights)) for i in range(num_weights))
+
+    def kick(moments: NoiseMoments, inputs: Inputs) -> Vector | None:
         if moments.eps is None or moments.eps_z is None:
-            return B, None
+            return None
+        scale, m = scale_and_mean(inputs)
         eps_x = [moments.eps * m[i] + scale[i] * moments.eps_z[i] for i in range(num_inputs)]  # mean of epsilon x
-        return B, tuple(factor * value for value in (*eps_x, *([moments.eps] if bias else [])))
+        return tuple(factor * value for value in (*eps_x, *([moments.eps] if bias else [])))
+
+    def trace(moments: NoiseMoments, inputs: Inputs) -> Array:
+        scale = jnp.broadcast_to(scale_at(inputs), (num_inputs,))
+        m, squares = gaussian.turned(mean_at(inputs)), jnp.diagonal(moments.zz)
+        return factor * (jnp.sum(m**2 + 2 * m * scale * moments.z + scale**2 * squares) + int(bias))
 
     def product(moments: NoiseMoments, inputs: Inputs, error: Array) -> Array:
         m, scale = gaussian.turned(mean_at(inputs)), scale_at(inputs)
@@ -204,7 +215,7 @@ def linear_regression(
         loss=loss,
         error=lambda theta, theta_star: logscale.norm(theta - theta_star),  # finite where its square is not
         measure="distance",
-        least_squares=LeastSquares(num_weights, turned_weights, moments, gradient, product, gaussian),
+        least_squares=LeastSquares(num_weights, turned_weights, moments, matrix, product, trace, kick, gaussian),
         label=label,
     )
 

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 import jax
 from jax import Array
 
+from resonance_jax.problems.base import Stream
 from resonance_jax.shifts.base import Shift
-from resonance_jax.shifts.inputs import Inputs
 
 State = TypeVar("State")
 BLOCKS = range(25, 9, -1)  # steps of a block: the most that divide the run
@@ -28,35 +28,33 @@ def repeat(advance: Callable[[State, int, int], State], state: State, num_steps:
 
 
 def draw(
-    draw_step: Callable[[Array, Array], Any], shift: Shift, keys: tuple[Array, Array], k: Array, shift_state: Any
-) -> tuple[Any, Inputs, Any]:
-    """Draws and inputs of the steps k: they depend on seed and shift, not on the optimizer.
+    draw_step: Callable[[Array, Array], Any], source: Shift | Stream, keys: tuple[Array, Array], k: Array, state: Any
+) -> tuple[Any, Any, Any]:
+    """Draws and inputs of the steps k: they depend on the seed and on where inputs come from, not on the optimizer.
 
     On a CPU, a separate loop makes XLA materialise the draws instead of recomputing them per lane.
 
     Args:
         draw_step: key of a step, k -> what it draws.
-        shift: of the inputs.
-        keys: of the draws and of the shift.
+        source: of the inputs: a shift, or the problem's own stream.
+        keys: of the draws and of the source.
         k: consecutive steps, (n,).
-        shift_state: before them.
+        state: of the source before them.
 
     Returns:
-        Draws and `Inputs`, both with the steps in front, and the state of the shift after them.
+        Draws and inputs, both with the steps in front, and the state of the source after them.
     """
-    draw_key, shift_key = keys
+    draw_key, source_key = keys
     size = k.shape[0]
     pieces = next((n for n in range(2, size + 1) if size % n == 0), 1)
 
-    def piece(state: Any, k: Array) -> tuple[Any, tuple[Any, Inputs]]:
-        inputs, state = shift.inputs(shift_key, k, state)
+    def piece(state: Any, k: Array) -> tuple[Any, tuple[Any, Any]]:
+        inputs, state = source.inputs(source_key, k, state)
         return state, (jax.vmap(lambda one: draw_step(jax.random.fold_in(draw_key, one), one))(k), inputs)
 
-    def in_pieces(state: Any) -> tuple[Any, tuple[Any, Inputs]]:
+    def in_pieces(state: Any) -> tuple[Any, tuple[Any, Any]]:
         state, drawn = jax.lax.scan(piece, state, k.reshape(pieces, -1))
         return state, jax.tree.map(lambda leaf: leaf.reshape(size, *leaf.shape[2:]), drawn)
 
-    shift_state, (drawn, inputs) = jax.lax.platform_dependent(
-        shift_state, cpu=in_pieces, default=lambda state: piece(state, k)
-    )
-    return drawn, inputs, shift_state
+    state, (drawn, inputs) = jax.lax.platform_dependent(state, cpu=in_pieces, default=lambda state: piece(state, k))
+    return drawn, inputs, state

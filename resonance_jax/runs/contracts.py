@@ -11,19 +11,38 @@ import jax.numpy as jnp
 from jax import Array
 
 from resonance_jax import checks
-from resonance_jax.problems.base import Gaussian, LeastSquares, Problem
+from resonance_jax.problems.base import Gaussian, LeastSquares, Problem, Stream
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
+from resonance_jax.shifts.resting import resting
 
 BLOCK = 2  # steps that inputs are asked for: neither one nor none
 
 
-def check_run(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> LeastSquares:
-    """The sequence of gradients of the problem; ValueError unless these make a run of least squares."""
+def check_run(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> tuple[LeastSquares, Shift | Stream]:
+    """The sequence of gradients and what its inputs come from; ValueError unless these make a run of least squares."""
     least_squares = least_squares_of(problem)
     _check_lengths(key, num_steps, tail)
+    source = source_of(shift, problem)
+    return least_squares, least_squares.stream or source
+
+
+def source_of(shift: Any, problem: Problem) -> Shift | Stream:
+    """What the inputs of a run come from: the shift, resting where it is None, or the problem's own stream.
+
+    Raises:
+        ValueError: a shift for a problem that has a stream, or one that does not fit the problem.
+    """
+    if problem.stream is not None:
+        if shift is not None:
+            raise ValueError(
+                f"{problem!r} has inputs of its own, got shift={shift!r} as well; leave the shift out, or take "
+                "rj.problems.linear_regression"
+            )
+        return problem.stream
+    shift = resting() if shift is None else shift
     check_inputs(shift, problem.dim)
-    return least_squares
+    return shift
 
 
 def least_squares_of(problem: Any) -> LeastSquares:
@@ -47,8 +66,8 @@ def gaussian_of(problem: Any) -> Gaussian:
     return gaussian
 
 
-def check_training(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> None:
-    """ValueError unless these make a run of `train`."""
+def check_training(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any) -> Shift | Stream:
+    """What the inputs of a run of `train` come from; ValueError unless these make one."""
     missing = [name for name in Problem._fields if not hasattr(problem, name)]
     if missing:
         raise ValueError(
@@ -57,17 +76,25 @@ def check_training(key: Any, shift: Any, problem: Any, num_steps: Any, tail: Any
         )
     _check_lengths(key, num_steps, tail)
     checks.at_least_one("Problem.dim", problem.dim, "count the inputs")
-    check_inputs(shift, problem.dim)
-    check_problem(key, shift, problem)
+    source = source_of(shift, problem)
+    check_problem(key, source, problem)
+    return source
 
 
-def check_problem(key: Any, shift: Shift, problem: Problem) -> None:
+def check_problem(key: Any, source: Shift | Stream, problem: Problem) -> None:
     """ValueError unless every function of a problem takes and returns what `train` expects, by shapes alone."""
-    number = jnp.result_type(float)
-    inputs = Inputs(jax.ShapeDtypeStruct((problem.dim,), number), jax.ShapeDtypeStruct((), number))  # pyright: ignore[reportArgumentType]
+    inputs: Any
+    if isinstance(source, Shift):
+        number = jnp.result_type(float)
+        inputs = Inputs(jax.ShapeDtypeStruct((problem.dim,), number), jax.ShapeDtypeStruct((), number))  # pyright: ignore[reportArgumentType]
+    else:
+        steps = jax.ShapeDtypeStruct((BLOCK,), jnp.int32)
+        state = _result_of("Stream.init", source.init, "key", key)
+        found = _result_of("Stream.inputs", source.inputs, "key, k, state", key, steps, state)
+        inputs = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), found[0])
     k = jax.ShapeDtypeStruct((), jnp.int32)
     _check_call("Problem.init", problem.init, "key, shift, state")
-    start = jax.eval_shape(lambda key, state: problem.init(key, shift, state), key, jax.eval_shape(shift.init, key))
+    start = jax.eval_shape(lambda key, state: problem.init(key, source, state), key, jax.eval_shape(source.init, key))
     parameters, truth = _pair("Problem.init", start, "the parameters to start from, and the truth")
     drawn = _result_of("Problem.draw", problem.draw, "key, k", key, k)
     batch = _result_of("Problem.batch", problem.batch, "drawn, inputs", drawn, inputs)

@@ -18,7 +18,7 @@ from resonance_jax.shifts.base import Shift
 def oscillate(
     key: Array,
     *,
-    shift: Shift,
+    shift: Shift | None = None,
     problem: Problem,
     mu: ArrayLike,
     eta: ArrayLike,
@@ -36,8 +36,9 @@ def oscillate(
 
     Args:
         key: typed key of the run, `jax.random.key(seed)`.
-        shift: what the inputs do over time, from `resonance_jax.shifts`.
-        problem: least squares, e.g. `resonance_jax.problems.linear_regression`.
+        shift: what the inputs do over time, from `resonance_jax.shifts`; None: nothing moves them, or the problem has
+            rows of its own.
+        problem: least squares, `resonance_jax.problems.linear_regression` or `recorded`.
         mu: momentum, in [0, 1].
         eta: step size, > 0.
         num_steps: steps of the run.
@@ -63,13 +64,13 @@ def oscillate(
     >>> bool(run["growth_rate"] > 0), bool(run["diverged"])  # resonance
     (True, True)
     """
-    least_squares = contracts.check_run(key, shift, problem, num_steps, tail)
+    least_squares, source = contracts.check_run(key, shift, problem, num_steps, tail)
     checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
     divergence.check(diverged_above)
     dtype = jnp.result_type(float)
     mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
-    start, advance, phase_space = recursion(key, shift=shift, problem=least_squares, mu=mu, eta=eta)
+    start, advance, phase_space = recursion(key, source=source, problem=least_squares, mu=mu, eta=eta)
     run = advance(start, num_steps, tail)
     grown = logscale.log_norm(phase_space(run)) - logscale.log_norm(phase_space(start))
     log_distance = logscale.log(run.total) - np.log(tail)

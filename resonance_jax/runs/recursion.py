@@ -11,7 +11,7 @@ from jax import Array
 from resonance_jax.fused import fused
 from resonance_jax.numerics import entrywise, logscale
 from resonance_jax.numerics.logscale import Scaled
-from resonance_jax.problems.base import LeastSquares
+from resonance_jax.problems.base import LeastSquares, Stream
 from resonance_jax.runs import blocks
 from resonance_jax.shifts.base import Shift
 
@@ -35,7 +35,7 @@ class Run(NamedTuple):
 
     phase_space: Scaled  # e_k and v_{k+1}: the sum of them is left to the next step, which needs it and stores less
     room: Array  # exponent that the next block lifts xi by; found beforehand, so that it is computed once
-    shift_state: Any
+    source_state: Any
     total: Scaled  # sum of ||theta_k - theta*|| so far
     k: Array  # steps done, int32
 
@@ -48,8 +48,8 @@ class Recursion(NamedTuple):
     phase_space: Callable[[Run], Scaled]  # run -> (e, v) of its last step
 
 
-def recursion(key: Array, *, shift: Shift, problem: LeastSquares, mu: Array, eta: Array) -> Recursion:
-    """The recursion that `oscillate` documents, from its start."""
+def recursion(key: Array, *, source: Shift | Stream, problem: LeastSquares, mu: Array, eta: Array) -> Recursion:
+    """The recursion that `oscillate` documents, from its start, on inputs of a shift or of the problem's stream."""
     dtype = mu.dtype
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
     keys = (noise_key, shift_key)
@@ -72,12 +72,13 @@ def recursion(key: Array, *, shift: Shift, problem: LeastSquares, mu: Array, eta
             return jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), tree)
 
         k = run.k + jnp.arange(num_blocks * length, dtype=jnp.int32)
-        moments, inputs, shift_state = blocks.draw(problem.draw, shift, keys, k, run.shift_state)
-        B, b = jax.vmap(problem.gradient)(moments, inputs)
+        moments, inputs, source_state = blocks.draw(problem.draw, source, keys, k, run.source_state)
+        B = jax.vmap(problem.matrix)(moments, inputs) if small else ()
+        b = jax.vmap(problem.kick)(moments, inputs)
 
         # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
         # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
-        trace = sum(B[i][i] for i in range(problem.num_weights))
+        trace = sum(B[i][i] for i in range(len(B))) if small else jax.vmap(problem.trace)(moments, inputs)
         growth = logscale.exponent_of(1 + eta * jnp.max(by_block(trace), axis=1))
         size_of_b = jnp.full((num_blocks,), logscale.ZERO_EXPONENT)
         if b is not None:
@@ -95,7 +96,7 @@ def recursion(key: Array, *, shift: Shift, problem: LeastSquares, mu: Array, eta
             )[0]
 
         phase_space, room, total = all_blocks((run.phase_space, run.room, run.total), drawn)
-        return Run(phase_space, room, shift_state, total, run.k + num_blocks * length)
+        return Run(phase_space, room, source_state, total, run.k + num_blocks * length)
 
     def advance_block(
         phase_space: Scaled, room: Array, total: Scaled, block: _Block, length: int, measure: bool
@@ -150,7 +151,7 @@ def recursion(key: Array, *, shift: Shift, problem: LeastSquares, mu: Array, eta
     error = entries(theta_0 - theta_star)
     start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))  # e_0 = e_{-1} + v_0 with v_0 = 0
     room = logscale.room(start.mantissa, HEADROOM)
-    run = Run(start, room, shift.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
+    run = Run(start, room, source.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
 
     def phase_space(run: Run) -> Scaled:
         (error, velocity), exponent = run.phase_space

@@ -14,7 +14,6 @@ from resonance_jax.problems.base import Problem
 from resonance_jax.runs import blocks, contracts, divergence
 from resonance_jax.runs.divergence import DIVERGED_ABOVE
 from resonance_jax.shifts.base import Shift
-from resonance_jax.shifts.inputs import Inputs
 
 
 class _Run(NamedTuple):
@@ -25,7 +24,7 @@ class _Run(NamedTuple):
 
 class _State(NamedTuple):
     run: _Run
-    shift_state: Any
+    source_state: Any
     mean: Array  # of the error over the steps measured so far
     error: Array  # at the last check
     diverged_at: Array  # (), int32
@@ -35,7 +34,7 @@ class _State(NamedTuple):
 def train(
     key: Array,
     *,
-    shift: Shift,
+    shift: Shift | None = None,
     problem: Problem,
     optimizer: optax.GradientTransformation,
     num_steps: int,
@@ -50,7 +49,8 @@ def train(
 
     Args:
         key: typed key of the run, `jax.random.key(seed)`.
-        shift: what the inputs do over time, from `resonance_jax.shifts`.
+        shift: what the inputs do over time, from `resonance_jax.shifts`; None: nothing moves them, or the problem has
+            rows of its own.
         problem: from `resonance_jax.problems`, or a `problems.Problem` of your own.
         optimizer: an `optax.GradientTransformation`, e.g. `optax.adam(0.01, b1=beta1)`.
         num_steps: steps of the run.
@@ -82,7 +82,7 @@ def train(
     >>> bool(run["distance"] < 0.1), int(run["diverged_at"])
     (True, -1)
     """
-    contracts.check_training(key, shift, problem, num_steps, tail)
+    source = contracts.check_training(key, shift, problem, num_steps, tail)
     divergence.check(diverged_above)
     if not (callable(getattr(optimizer, "init", None)) and callable(getattr(optimizer, "update", None))):
         raise ValueError(
@@ -91,14 +91,14 @@ def train(
         )
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
     keys = (noise_key, shift_key)
-    shift_state = shift.init(start_key)
-    parameters, truth = problem.init(weights_key, shift, shift_state)
+    source_state = source.init(start_key)
+    parameters, truth = problem.init(weights_key, source, source_state)
     largest = jnp.finfo(jnp.result_type(float)).max
 
     def error_of(parameters: Any) -> Array:
         return jnp.nan_to_num(problem.error(parameters, truth), nan=largest, posinf=largest)
 
-    def step(run: _Run, k: Array, drawn: Any, inputs: Inputs) -> _Run:
+    def step(run: _Run, k: Array, drawn: Any, inputs: Any) -> _Run:
         batch = problem.batch(drawn, inputs)
         loss, gradient = jax.value_and_grad(problem.loss)(run.parameters, truth, batch)
         with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts with rates
@@ -113,9 +113,9 @@ def train(
         """Steps on noise drawn together, and then the check: at every step it would cost as much as the step."""
         length = num_blocks * length
         k = state.done + jnp.arange(length, dtype=jnp.int32)
-        drawn, inputs, shift_state = blocks.draw(problem.draw, shift, keys, k, state.shift_state)
+        drawn, inputs, source_state = blocks.draw(problem.draw, source, keys, k, state.source_state)
 
-        def one(carry: tuple[_Run, Array], drawn: tuple[Array, Any, Inputs]) -> tuple[tuple[_Run, Array], None]:
+        def one(carry: tuple[_Run, Array], drawn: tuple[Array, Any, Any]) -> tuple[tuple[_Run, Array], None]:
             run, mean = carry
             run = step(run, *drawn)
             if measure:
@@ -132,7 +132,7 @@ def train(
         diverged = stopped | (jnp.maximum(error, mean) > limit)
         seen_at = jnp.where(diverged, jnp.where(stopped, run.stopped_at, done - 1), -1)
         diverged_at = jnp.where(state.diverged_at < 0, seen_at, state.diverged_at)
-        return _State(run, shift_state, mean, error, diverged_at, done)
+        return _State(run, source_state, mean, error, diverged_at, done)
 
     start = problem.error(parameters, truth)
     zero = problem.error(jax.tree.map(jnp.zeros_like, parameters), truth)
@@ -141,7 +141,7 @@ def train(
     with jax.numpy_dtype_promotion("standard"):
         optimizer_state = optimizer.init(parameters)
     run = _Run(parameters, optimizer_state, jnp.int32(-1))
-    state = _State(run, shift_state, jnp.zeros((), reference.dtype), reference, jnp.int32(-1), jnp.int32(0))
+    state = _State(run, source_state, jnp.zeros((), reference.dtype), reference, jnp.int32(-1), jnp.int32(0))
     state = blocks.repeat(functools.partial(advance, measure=False), state, num_steps - tail)
     state = blocks.repeat(functools.partial(advance, measure=True), state, tail)
     return {

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics import logscale
 from resonance_jax.numerics.estimate import Estimate
 from resonance_jax.numerics.orthonormal import orthonormal
 from resonance_jax.problems.base import LeastSquares, Problem
@@ -18,8 +18,8 @@ from resonance_jax.theory.floquet.expected import optimizer
 
 
 def almost_sure_growth(
-    shift: Shift,
-    problem: Problem,
+    shift: Shift | None = None,
+    problem: Problem | None = None,
     *,
     mu: ArrayLike,
     eta: ArrayLike,
@@ -35,7 +35,7 @@ def almost_sure_growth(
     it is what a heatmap of distances shows. Observation noise adds to xi and does not change it; here there is none.
 
     Args:
-        shift, problem, mu, eta: as `mean_growth`.
+        shift, problem, mu, eta: as `mean_growth`. Without a shift nothing moves, or the problem has rows of its own.
         key: of the run; None takes a fixed one.
         num_steps: of the run, a multiple of `num_batches`. For a periodic shift, choose whole periods in each batch:
             batches with a part of a period differ, which makes the standard error larger.
@@ -54,13 +54,13 @@ def almost_sure_growth(
     """
     mu, eta = optimizer(mu, eta)
     key = jax.random.key(0) if key is None else key
-    least_squares = contracts.check_run(key, shift, problem, num_steps, 1)
+    least_squares, source = contracts.check_run(key, shift, problem, num_steps, 1)
     if not isinstance(num_batches, int) or num_batches < 3 or num_steps % num_batches:
         raise ValueError(
             f"num_batches must be a whole number of at least 3 that divides num_steps={num_steps}, got {num_batches}; "
             "one batch is left out, and the spread of the others gives the error"
         )
-    start, advance, phase_space = recursion(key, shift=shift, problem=_without_noise(least_squares), mu=mu, eta=eta)
+    start, advance, phase_space = recursion(key, source=source, problem=_without_noise(least_squares), mu=mu, eta=eta)
     length = num_steps // num_batches
 
     def batch(run: Run, _: None) -> tuple[Run, Array]:
@@ -73,8 +73,8 @@ def almost_sure_growth(
 
 
 def lyapunov_spectrum(
-    shift: Shift,
-    problem: Problem,
+    shift: Shift | None = None,
+    problem: Problem | None = None,
     *,
     mu: ArrayLike,
     eta: ArrayLike,
@@ -101,33 +101,34 @@ def lyapunov_spectrum(
     2.0
     """
     mu, eta = optimizer(mu, eta)
-    least_squares = contracts.check_run(key, shift, problem, num_steps, 1)
+    least_squares, source = contracts.check_run(key, shift, problem, num_steps, 1)
     if least_squares.gaussian is not None and least_squares.gaussian.input_mask is not None:
         raise ValueError("the spectrum has an exponent for each weight; give dim as a plain number, without max_dim")
-    _, start_key, shift_key, noise_key = jax.random.split(key, 4)  # as a run of `oscillate` does
+    _, start_key, source_key, noise_key = jax.random.split(key, 4)  # as a run of `oscillate` does
     w = least_squares.num_weights
 
-    def step(carry: tuple[Array, Array], B: Array) -> tuple[tuple[Array, Array], None]:
+    def step(carry: tuple[Array, Array], of_step: tuple[Any, Any]) -> tuple[tuple[Array, Array], None]:
         Q, logs = carry
         error, velocity = Q[:w], Q[w:]
-        velocity = mu * velocity - eta * jnp.matmul(B, error, precision="highest")
+        curved = jax.vmap(lambda column: least_squares.product(*of_step, column), in_axes=1, out_axes=1)(error)
+        velocity = mu * velocity - eta * curved
         Q, sizes = orthonormal(jnp.concatenate([error + velocity, velocity]))
         return (Q, logs + jnp.log(sizes)), None
 
     def advance(
         state: tuple[Array, Array, Any, Array], num_blocks: int, length: int
     ) -> tuple[Array, Array, Any, Array]:
-        Q, logs, shift_state, done = state
+        Q, logs, source_state, done = state
         k = done + jnp.arange(num_blocks * length, dtype=jnp.int32)
-        drawn, inputs, shift_state = blocks.draw(least_squares.draw, shift, (noise_key, shift_key), k, shift_state)
-        B = jax.vmap(lambda drawn, one: entrywise.to_array(least_squares.gradient(drawn, one)[0]))(drawn, inputs)
-        (Q, logs), _ = jax.lax.scan(step, (Q, logs), B)
-        return Q, logs, shift_state, done + num_blocks * length
+        keys = (noise_key, source_key)
+        drawn, inputs, source_state = blocks.draw(least_squares.draw, source, keys, k, source_state)
+        (Q, logs), _ = jax.lax.scan(step, (Q, logs), (drawn, inputs))
+        return Q, logs, source_state, done + num_blocks * length
 
-    state = (jnp.eye(2 * w, dtype=mu.dtype), jnp.zeros((2 * w,), mu.dtype), shift.init(start_key), jnp.int32(0))
+    state = (jnp.eye(2 * w, dtype=mu.dtype), jnp.zeros((2 * w,), mu.dtype), source.init(start_key), jnp.int32(0))
     return blocks.repeat(advance, state, num_steps)[1] / num_steps
 
 
 def _without_noise(problem: LeastSquares) -> LeastSquares:
     """The same B, and b = 0: observation noise adds to a run and does not change how it grows."""
-    return problem._replace(gradient=lambda drawn, inputs: (problem.gradient(drawn, inputs)[0], None))
+    return problem._replace(kick=lambda drawn, inputs: None)
