@@ -60,9 +60,11 @@ class Stream(NamedTuple):
 class Recorded(NamedTuple):
     """What is known of recorded rows apart from their order."""
 
+    rows: np.ndarray  # (N, num_weights), features with the 1 of the bias
+    samples: int  # rows of a step
     curvature: np.ndarray  # (num_weights, num_weights), the mean of B over all rows
     steps: int  # of a pass
-    shuffled: "Callable[[], LeastSquares]"  # the same rows, in an order that each pass draws anew
+    ordered: "Callable[[Any], LeastSquares]"  # `Order` -> the same rows in that order
 
 
 class LeastSquares(NamedTuple):

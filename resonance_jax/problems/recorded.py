@@ -13,7 +13,7 @@ from resonance_jax import checks, naming
 from resonance_jax.numerics import entrywise, logscale
 from resonance_jax.numerics.entrywise import Matrix, Vector
 from resonance_jax.problems.base import LeastSquares, Problem, Recorded, Stream
-from resonance_jax.problems.orders import Order, as_order, shuffled
+from resonance_jax.problems.orders import Order, as_order
 from resonance_jax.problems.rows import SLICE, as_rows, as_targets, check_independent, second_moments
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _linear(
             trace,
             kick,
             stream=stream(order, formed),
-            recorded=Recorded(curvature, num_rows // samples, lambda: least_squares(shuffled())),
+            recorded=Recorded(x, samples, curvature, num_rows // samples, least_squares),
         )
 
     def init(key: Array, source: Stream, state: Any) -> tuple[Array, Array]:

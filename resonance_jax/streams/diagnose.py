@@ -1,0 +1,244 @@
+"""Will momentum blow up on this stream, is the order to blame, and what is safe?"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+import xarray as xr
+from jax import Array
+
+from resonance_jax import checks
+from resonance_jax.labels import attrs
+from resonance_jax.problems.base import LeastSquares, Recorded
+from resonance_jax.problems.linear_regression import linear_regression
+from resonance_jax.problems.orders import blocks
+from resonance_jax.problems.recorded import recorded
+from resonance_jax.shifts.fit import fit
+from resonance_jax.streams import growth, time_scales, verdicts
+from resonance_jax.streams.diagnosis import Diagnosis, Model
+from resonance_jax.streams.remedies import remedies
+from resonance_jax.sweep import sweep
+from resonance_jax.theory.noise.almost_sure import almost_sure_growth
+
+MOMENTA = 1 - np.geomspace(1, 1e-3, 28)  # of the plane, from 0 to 0.999
+STEP_SIZES = np.geomspace(1e-4, 1, 29)  # of the plane, in units of the largest step size of a quadratic, 4 / curvature
+UNEVEN = 100.0  # ratio of deviations, and of a mean to its deviation, from which on columns should be standardised
+MODEL_RUNS = 8  # of the model of the stream
+
+
+def diagnose(
+    inputs: Any,
+    targets: Any = None,
+    *,
+    samples: int,
+    mu: float | None = None,
+    eta: float | None = None,
+    features: Callable[[Array], Array] | None = None,
+    bias: bool = True,
+    loss_factor: float = 2.0,
+    mus: Sequence[float] | np.ndarray | None = None,
+    etas: Sequence[float] | np.ndarray | None = None,
+    permutations: int = 4,
+    model: bool = True,
+    progress: bool = False,
+) -> Diagnosis:
+    """Whether SGD with momentum diverges on a recorded stream, what is to blame, and what is safe.
+
+    Runs of least squares go over the rows in time order and shuffled, on a whole plane of momentum and step size. How
+    they grow depends on the inputs alone, not on the targets. The verdict on a setting is the first that fits:
+
+        stable          runs shrink in time order, and nowhere on the way do they rise a thousandfold
+        step too large  they would grow even if each step saw all rows
+        bursts          they shrink in the long run, but rise a thousandfold on the way
+        order           they grow in time order, and shrink shuffled
+        both            they grow shuffled, and at least twice as fast in time order
+        noise           they grow in time order and shuffled
+        undecided       the growth is within two standard errors of 0
+
+    A run that ends lower than it began and never rises tenfold has shrunk, and one that rose a thousandfold has grown,
+    whatever the standard errors say.
+
+    Args:
+        inputs: rows in the order of time, (N, d) or (N,): NumPy, pandas or xarray.
+        targets: one for each row; only checked.
+        samples: consecutive rows of a step.
+        mu, eta: your own momentum and step size, which the diagnosis then looks at closely. They are added to the
+            plane. None: the setting at which the order does most harm.
+        features, bias, loss_factor: as `rj.problems.recorded`.
+        mus, etas: of the plane, ascending; None takes 28 momenta from 0 to 0.999, and 29 step sizes over the four
+            decades below the largest at which any quadratic with the mean curvature of the rows converges.
+        permutations: shuffled runs of each cell.
+        model: whether to fit a model of the stream, `rj.shifts.fit`, and to ask theory about it.
+        progress: show bars.
+
+    Returns:
+        A `Diagnosis`: print it, `.plot()` it, take `.data`, `.verdict`, `.remedies`. Growth in time order is that of
+        passes over the same rows, of at least 10,000 steps after 10,000 that are left out; its standard error comes
+        from the spread between ten parts of the stream, and tells how much another stream of the same source may
+        differ. Growth below 1e-4 a step cannot be told from none. Safe values are those of the plane: growth between
+        two of them is not seen.
+
+    Raises:
+        ValueError: what `rj.problems.recorded` refuses, fewer than 40 steps a pass, axes that are not ascending.
+
+    >>> import resonance_jax as rj
+    >>> k, rng = np.arange(3000), np.random.default_rng(0)
+    >>> rows = np.sqrt(2) * np.sin(2 * np.pi * k / 12) + 0.1 * rng.normal(size=3000)
+    >>> found = rj.diagnose(rows, samples=1, mu=0.95, eta=0.01, mus=[0.5, 0.9], etas=[0.001], model=False)
+    >>> found.verdict, found.safe
+    ('stable', True)
+    """
+    problem = recorded(inputs, targets, samples=samples, features=features, bias=bias, loss_factor=loss_factor)
+    linear = problem.least_squares
+    assert linear is not None
+    assert linear.recorded is not None
+    rows = linear.recorded
+    _check(rows, mu, eta, permutations)
+    _warn_of_scales(rows.rows[:, : rows.rows.shape[1] - int(bias)])
+    momenta = _axis("mus", MOMENTA if mus is None else mus, mu)
+    largest = 4 / np.linalg.eigvalsh(rows.curvature)[-1]
+    step_sizes = _axis("etas", largest * STEP_SIZES if etas is None else etas, eta)
+    data = plane(linear, momenta, step_sizes, permutations, progress=progress)
+    data["modulation"] = time_scales.modulation(rows.rows, samples, rows.curvature)
+    setting = (_nearest(momenta, mu), _nearest(step_sizes, eta)) if mu is not None and eta is not None else _worst(data)
+    what = (
+        f"{len(rows.rows):,} rows of {problem.dim} input{'s' * (problem.dim > 1)}, {samples} a step: {rows.steps:,} steps "
+        f"a pass, {linear.num_weights} weights."
+    )
+    if setting is None:
+        return Diagnosis(data, None, None, False, "", None, (), None, what)
+    verdict = verdicts.NAMES[int(data.verdict.sel(mu=setting[0], eta=setting[1]))]
+    returns_at, behind_buffer = None, None
+    if verdict in ("order", "both", "bursts"):
+        by_block = time_scales.by_block(linear, len(rows.rows), setting, permutations)
+        behind_buffer = time_scales.by_buffer(linear, len(rows.rows), setting, permutations)
+        returns_at = time_scales.growth_returns_at(by_block)
+        data = data.assign(
+            block_rate=by_block.rate,
+            block_rate_standard_error=by_block.standard_error,
+            buffer_rate=behind_buffer.rate,
+            buffer_rate_standard_error=behind_buffer.standard_error,
+        )
+    data["tongue_period"] = time_scales.tongue_periods(rows.curvature, setting)
+    row_bytes = rows.rows.itemsize * (problem.dim + int(targets is not None))
+    found = remedies(data, *setting, behind_buffer, row_bytes) if verdict != "stable" else ()
+    of_model = _model(rows, bias, loss_factor, setting, float(data.growth_rate.sel(mu=setting[0], eta=setting[1])))
+    return Diagnosis(
+        data=_labelled(data),
+        mu=setting[0],
+        eta=setting[1],
+        own=mu is not None and eta is not None,
+        verdict=verdict,
+        returns_at=returns_at,
+        remedies=found,
+        model=of_model if model else None,
+        what=what,
+    )
+
+
+def plane(
+    problem: LeastSquares, mus: np.ndarray, etas: np.ndarray, permutations: int, *, progress: bool = False
+) -> xr.Dataset:
+    """Growth in time order and shuffled, and the verdicts, over momentum and step size: one compiled sweep."""
+    rows = problem.recorded
+    assert rows is not None
+    lengths, seeds = [len(rows.rows)] + [1] * permutations, [0, *range(permutations)]
+    axes = dict(
+        of_order=xr.DataArray(np.array(lengths, np.int32), dims="run"),
+        seed=xr.DataArray(seeds, dims="run"),
+        mu=mus,
+        eta=etas,
+    )
+    size = growth.sizes(problem, axes, blocks, progress=progress)
+    clock = growth.clock_of(rows.steps)
+    time = growth.in_time(size.isel(run=0).drop_vars(["of_order", "seed"]), clock)
+    mixed = growth.over_seeds(size.isel(run=slice(1, None)).drop_vars(["of_order", "seed"]), clock, "run")
+    expected = growth.expected_rate(rows.curvature, time.rate.mu, time.rate.eta)
+    verdict = verdicts.verdicts(time, mixed, expected)
+    return xr.Dataset(
+        {
+            "growth_rate": time.rate,
+            "growth_rate_standard_error": time.standard_error,
+            "rise": time.rise,
+            "shuffled_rate": mixed.rate,
+            "shuffled_rate_standard_error": mixed.standard_error,
+            "expected_rate": expected,
+            "verdict": verdict,
+            "largest_safe_mu": verdicts.largest_safe(verdict, "mu"),
+            "largest_safe_eta": verdicts.largest_safe(verdict, "eta"),
+        }
+    )
+
+
+def _worst(data: xr.Dataset) -> tuple[float, float] | None:
+    """The setting that grows fastest of those that the order alone makes diverge."""
+    blamed = data.growth_rate.where(data.verdict == verdicts.NAMES.index("order"))
+    if not bool(blamed.notnull().any()):
+        return None
+    where = blamed.argmax(("mu", "eta"))
+    return float(data.mu[where["mu"]]), float(data.eta[where["eta"]])
+
+
+def _model(rows: Recorded, bias: bool, loss_factor: float, setting: tuple[float, float], measured: float) -> Model:
+    """Growth of a typical run under the model of the stream."""
+    inputs = rows.rows[:, : rows.rows.shape[1] - int(bias)]
+    found = fit(inputs, rows.samples)
+    problem = linear_regression(
+        dim=inputs.shape[1], samples=rows.samples, input_variance=found.covariance, bias=bias, loss_factor=loss_factor
+    )
+
+    def point(seed: Array) -> dict[str, Any]:
+        return {
+            "rate": almost_sure_growth(
+                found.shift, problem, mu=setting[0], eta=setting[1], key=jax.random.key(seed), num_steps=10_000
+            ).rate
+        }
+
+    rates = sweep(point, {"seed": np.arange(MODEL_RUNS)}).rate.values.astype(float)
+    rate, error = float(rates.mean()), float(rates.std(ddof=1) / np.sqrt(MODEL_RUNS))
+    return Model(found, rate, error, bool(np.sign(rate) == np.sign(measured)))
+
+
+def _check(rows: Recorded, mu: Any, eta: Any, permutations: Any) -> None:
+    if rows.steps < growth.LEAST_PASS:
+        raise ValueError(
+            f"a diagnosis needs at least {growth.LEAST_PASS} steps a pass, got {rows.steps} of {rows.samples} rows; take "
+            "fewer rows a step, or a longer stream"
+        )
+    if mu is not None:
+        checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
+    if eta is not None:
+        checks.between("eta", eta, 0, np.inf, "give a positive step size", open_low=True)
+    checks.at_least_one("permutations", permutations, "shuffled runs tell the order from the noise")
+
+
+def _warn_of_scales(x: np.ndarray) -> None:
+    deviations, means = x.std(axis=0, dtype=float), np.abs(x.mean(axis=0, dtype=float))
+    if deviations.max() > UNEVEN * deviations.min() or (means > UNEVEN * deviations).any():
+        warnings.warn(
+            f"columns have deviations from {deviations.min():.3g} to {deviations.max():.3g} and means up to "
+            f"{means.max():.3g}: one step size does not suit all of them; standardise them, (x - x.mean(0)) / x.std(0)",
+            stacklevel=3,
+        )
+
+
+def _axis(name: str, values: Any, own: float | None) -> np.ndarray:
+    """Ascending values, with the user's own."""
+    array = np.asarray(values, float)
+    if array.ndim != 1 or not array.size or not (np.diff(array) > 0).all():
+        raise ValueError(f"{name} must be ascending numbers in one dimension, got {values!r}; e.g. np.linspace(0, 0.99, 30)")
+    if own is None or np.isclose(array, own, rtol=1e-6, atol=0).any():
+        return array
+    return np.sort(np.append(array, own))
+
+
+def _nearest(values: np.ndarray, own: float) -> float:
+    return float(values[np.abs(values - own).argmin()])
+
+
+def _labelled(data: xr.Dataset) -> xr.Dataset:
+    for name in data.variables:
+        data[name].attrs = attrs(str(name)) | data[name].attrs
+    return data
