@@ -3,6 +3,7 @@
 from resonance_jax.shifts.ar2 import ar2
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.breathing import breathing
+from resonance_jax.shifts.fit import Fit, fit
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.shifts.laws.periodic import Periodic
 from resonance_jax.shifts.laws.redrawn import Redrawn
@@ -14,6 +15,7 @@ from resonance_jax.shifts.square_wave import square_wave
 from resonance_jax.shifts.switching import switching
 
 __all__ = [
+    "Fit",
     "Inputs",
     "Periodic",
     "Redrawn",
@@ -21,6 +23,7 @@ __all__ = [
     "Shift",
     "ar2",
     "breathing",
+    "fit",
     "periodic",
     "resting",
     "sinusoid",

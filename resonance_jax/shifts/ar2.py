@@ -37,9 +37,41 @@ def ar2(
     dtype = jnp.result_type(float)
     f, variance = jnp.asarray(f, dtype), jnp.asarray(variance, dtype)
     noise_variance = jnp.asarray(noise_variance, dtype)
-    phi_1, phi_2, decorrelation = coefficients(f, variance / noise_variance)
-    scale = jnp.where(f > 0, jnp.sqrt(variance), 0)
-    noise_scale = jnp.where(f > 0, jnp.sqrt(noise_variance), 0)
+    shift = process(
+        *coefficients(f, variance / noise_variance),
+        scale=jnp.where(f > 0, jnp.sqrt(variance), 0),
+        noise_scale=jnp.where(f > 0, jnp.sqrt(noise_variance), 0),
+        joint_start=joint_start,
+    )
+    return shift._replace(label=label)
+
+
+def process(
+    phi_1: ArrayLike,
+    phi_2: ArrayLike,
+    decorrelation: ArrayLike,
+    *,
+    scale: ArrayLike,
+    noise_scale: ArrayLike,
+    joint_start: bool = True,
+    direction: ArrayLike = (1.0,),
+    offset: ArrayLike = (0.0,),
+) -> Shift:
+    """Mean  offset + m_k direction,  with  m_k = phi_1 m_{k-1} + phi_2 m_{k-2} + xi_k.
+
+    Args:
+        phi_1, phi_2: of a stationary process.
+        decorrelation: 1 - corr(m_k, m_{k-1})^2.
+        scale, noise_scale: standard deviations of m_k and of xi_k.
+        joint_start: as `ar2`.
+        direction, offset: (dim,).
+    """
+    dtype = jnp.result_type(float)
+    phi_1, phi_2, decorrelation, scale, noise_scale = (
+        jnp.asarray(each, dtype) for each in (phi_1, phi_2, decorrelation, scale, noise_scale)
+    )
+    line, start = jnp.asarray(direction, dtype), jnp.asarray(offset, dtype)
+    zero = jnp.zeros((), dtype)
 
     def init(key: Array) -> tuple[Array, Array]:
         z = jax.random.normal(key, (2,), dtype)
@@ -57,12 +89,12 @@ def ar2(
             return (mean, last), mean
 
         state, sequence = jax.lax.scan(step, state, xi)
-        return Inputs(sequence[:, None], jnp.zeros_like(sequence)), state
+        return Inputs(start[None, :] + sequence[:, None] * line[None, :], jnp.zeros_like(sequence)), state
 
     def stationary(key: Array, state: tuple[Array, Array]) -> Inputs:
-        return Inputs(scale * jax.random.normal(key, (1,), dtype), jnp.zeros((), dtype))
+        return Inputs(start + scale * jax.random.normal(key, (), dtype) * line, zero)
 
-    return Shift(init=init, inputs=inputs, stationary=stationary, label=label)
+    return Shift(init=init, inputs=inputs, stationary=stationary)
 
 
 def coefficients(f: Array, ratio: Array) -> tuple[Array, Array, Array]:

@@ -1,0 +1,149 @@
+"""Does the mean of a recorded stream move, and how: at rest, a line with harmonics, or an AR(2) process."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from resonance_jax.shifts import ar2_in_noise, line
+from resonance_jax.shifts.ar2_in_noise import AR2
+from resonance_jax.shifts.line import FEWEST_PERIODS, Line
+
+SLOW_STEPS = 64  # records from here on are long enough for slow motion to be more than a straight line
+SAMPLED = 8  # steps for each column that is looked at; others are left out, those of the least variance first
+
+
+class Motion(NamedTuple):
+    """What describes a series of batch means best; `line` or `process`, or neither."""
+
+    trend: np.ndarray  # (K, q), orthonormal: the constant, and slow motion where there is any
+    p_value: float
+    line: Line | None = None
+    process: AR2 | None = None
+    weights: np.ndarray | None = None  # (d,), of the columns: they make the series of the process of a mean
+    direction: np.ndarray | None = None  # (d,), of the process, of length 1
+
+
+class Columns(NamedTuple):
+    """Coordinates in which batch means are uncorrelated, with variance 1."""
+
+    y: np.ndarray  # (K, c)
+    to: np.ndarray  # (c, d): y = means @ to.T
+    back: np.ndarray  # (d, c): what a mean moves if a coordinate moves by 1
+
+
+def p_of_motion(means: np.ndarray, within: np.ndarray | None, samples: int) -> float:
+    """Probability that rows which are independent and alike would look as if their mean moved as much as here.
+
+    Three tests, by the smallest p-value times their number: the strongest line (Fisher), the shape of the whole
+    spectrum (Bartlett), and, with two rows a step or more, the variance of the batch means against that of the rows.
+
+    Args:
+        means: (K, d), batch means.
+        within: (d, d), covariance of the rows of a step; None for one row a step.
+        samples: rows of a step.
+    """
+    from scipy.stats import f, kstwobign
+
+    num_steps = len(means)
+    columns = whitened(means - means.mean(axis=0))
+    if columns is None:
+        return 1.0
+    y, width = columns.y, columns.y.shape[1]
+    found = [line.strongest_p_value(y)]
+    power = np.sum(np.abs(np.fft.rfft(y, axis=0)[1 : (num_steps + 1) // 2]) ** 2, axis=1)
+    away = np.abs(np.cumsum(power) / power.sum() - np.arange(1, len(power) + 1) / len(power)).max()
+    found.append(float(kstwobign.sf(away * np.sqrt(len(power) * width))))
+    freedom = num_steps * (samples - 1)
+    if within is not None and freedom > 10 * width:
+        inner = columns.to @ within @ columns.to.T / samples
+        noise = np.maximum(np.linalg.eigvalsh(inner), 1e-12)
+        ratio = np.mean(1 / noise) * (freedom - width - 1) / freedom * num_steps / (num_steps - 1)
+        found.append(float(f.sf(ratio, width * (num_steps - 1), width * freedom)))
+    return min(1.0, len(found) * min(found))
+
+
+def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_value: float) -> Motion:
+    """The model of the largest likelihood, less what its parameters cost (Bayesian information criterion).
+
+    Candidates are a line with its harmonics where it is significant, an AR(2) process along one direction, and either
+    of them, or nothing, on top of slow motion: a parabola and the waves that turn fewer than three times.
+    """
+    num_steps = len(means)
+    everything = whitened(means - means.mean(axis=0))
+    assert everything is not None
+    width, cost = everything.y.shape[1], np.log(num_steps) / 2
+    candidates: list[tuple[float, Motion]] = []
+    for trend in (constant(num_steps), slow(num_steps)):
+        still = everything.y - trend @ (trend.T @ everything.y)
+        columns = whitened(still)
+        if columns is None:
+            candidates.append((np.inf, Motion(trend, p_value)))
+            continue
+        base = cost * width * (trend.shape[1] - 1)
+        level = _log_likelihood(still)
+        if trend.shape[1] > 1:
+            candidates.append((level - base, Motion(trend, p_value)))
+        found = line.strongest(columns.y, trend)
+        if found.p_value < line.SIGNIFICANT:
+            rest = _log_likelihood(found.rest @ columns.back.T)
+            price = cost * (2 * len(found.harmonics) * width + 3)  # a frequency is known better than an amplitude
+            candidates.append((rest - base - price, Motion(trend, found.p_value, line=found)))
+        series, weights, direction = _principal(columns, everything)
+        white = None
+        if within is not None:
+            white = max(float(weights @ within @ weights) / samples, 1e-9 * np.mean(series**2))
+        process = ar2_in_noise.most_likely(series, white)
+        alone = -0.5 * num_steps * (np.log(np.mean(series**2)) + 1)
+        gain = process.log_likelihood - alone - cost * (3 + width - 1)
+        candidates.append((level - base + gain, Motion(trend, p_value, None, process, weights, direction)))
+    return max(candidates, key=lambda each: each[0])[1]
+
+
+def constant(num_steps: int) -> np.ndarray:
+    return np.full((num_steps, 1), num_steps**-0.5)
+
+
+def slow(num_steps: int) -> np.ndarray:
+    """Orthonormal columns (K, q), the constant first, of motion that takes more than a third of the record."""
+    t = (np.arange(num_steps) + 0.5) / num_steps
+    columns = [np.ones(num_steps), t - 0.5]
+    if num_steps >= SLOW_STEPS:
+        columns += [(t - 0.5) ** 2, *(np.cos(np.pi * j * t) for j in range(1, 2 * FEWEST_PERIODS))]
+    return np.linalg.qr(np.stack(columns, axis=1))[0]
+
+
+def whitened(centred: np.ndarray) -> Columns | None:
+    """Uncorrelated coordinates of variance 1; None where nothing varies."""
+    scale = np.sqrt(np.mean(centred**2, axis=0))
+    scale = np.where(scale > 0, scale, 1)
+    variances, axes = np.linalg.eigh(centred.T @ centred / np.outer(scale, scale) / len(centred))
+    kept = np.flatnonzero(variances > 1e-10)[-max(1, len(centred) // SAMPLED) :]
+    if not kept.size:
+        return None
+    deviations, axes = np.sqrt(variances[kept]), axes[:, kept]
+    to = (axes / deviations / scale[:, None]).T
+    return Columns(centred @ to.T, to, scale[:, None] * axes * deviations)
+
+
+def _log_likelihood(rest: np.ndarray) -> float:
+    """Of white Gaussian noise with the covariance that is most likely, without constants."""
+    covariance = rest.T @ rest / len(rest)
+    return -0.5 * len(rest) * float(np.linalg.slogdet(covariance + 1e-12 * np.eye(len(covariance)))[1])
+
+
+def _principal(columns: Columns, everything: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The motion along the direction of the largest spectral peaks: its series, weights and direction (d,).
+
+    White noise is spread over all frequencies alike, whatever its covariance, so the direction in which power gathers
+    is that of the motion. The weights are those of least noise among all that see a motion along it in full.
+    """
+    spectrum = np.fft.rfft(columns.y, axis=0)[1:]
+    power = np.sum(np.abs(spectrum) ** 2, axis=1)
+    excess = np.maximum(power - min(3 * power.mean(), 0.5 * power.max()), 0)
+    _, axes = np.linalg.eigh((spectrum.conj().T @ (excess[:, None] * spectrum)).real)
+    axis = axes[:, -1]
+    reach = everything.back @ (columns.back @ axis)
+    length = np.linalg.norm(reach)
+    sign = np.sign(reach[np.abs(reach).argmax()])
+    weights = length * sign * (everything.to.T @ (columns.to.T @ axis))
+    return length * sign * (columns.y @ axis), weights, sign * reach / length
