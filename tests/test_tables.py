@@ -251,6 +251,19 @@ def test_fast_and_careful_text_agree(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "note", ["plain", '"quoted"', '"a,b"', '"a ""b"", c"', '"two\nlines"', ' "a, 7, b"', 'a "b" c', "'"]
+)
+def test_notes_do_not_move_columns(tmp_path, monkeypatch, note):
+    path = tmp_path / "data.csv"
+    path.write_text("x,note,y\n" + "".join(f'{i},{note},"{-i}"\n' for i in range(50)))
+    monkeypatch.setattr(_text, "BLOCK", 30)
+    table = tables.read(path, target="y")
+    assert (table.names, table.left_out) == (("x",), ("note",))
+    np.testing.assert_array_equal(table.inputs[:, 0], np.arange(50))
+    np.testing.assert_array_equal(table.targets, -np.arange(50))
+
+
+@pytest.mark.parametrize(
     ("text", "names", "rows"),
     [
         ("1,2\n3,4\n", ("0", "1"), 2),
@@ -414,7 +427,7 @@ def test_text_that_is_no_text(tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes("a,b\n1,2\n3,4\n".encode("utf-16"))
     with pytest.raises(
-        ValueError, match=r"cannot read .*data.csv: 'utf-8' codec can't decode .*; the file is damaged or"
+        ValueError, match=r"cannot read .*data.csv: 'utf-8' codec can't decode .*; write the file again as"
     ):
         tables.read(path)
 

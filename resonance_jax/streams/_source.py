@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 BLOCK = 2**18  # values read at once, 2 MiB as float64: large enough that reading stays fast
+DAMAGED = "the file is damaged or is not what its suffix says, write it again"
 MISSING = frozenset({"", "na", "n/a", "nan", "nat", "null", "none", "<na>", "?", "-", "."})
 
 Block = tuple[Sequence[np.ndarray], Callable[[int], str]]  # 1-D columns of equal length; how to name row i of them
@@ -45,7 +46,7 @@ def check_rows(path: Path, num_rows: int) -> None:
 
 
 @contextmanager
-def readable(path: Path, errors: tuple[type[Exception], ...] = (Exception,)) -> Iterator[None]:
+def readable(path: Path, errors: tuple[type[Exception], ...] = (Exception,), remedy: str = DAMAGED) -> Iterator[None]:
     """Turn the errors of a reader into one ValueError that names the file."""
     try:
         yield
@@ -53,9 +54,7 @@ def readable(path: Path, errors: tuple[type[Exception], ...] = (Exception,)) -> 
         raise
     except errors as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(
-            f"cannot read {path}: {reason[:200]}; the file is damaged or is not what its suffix says, write it again"
-        ) from error
+        raise ValueError(f"cannot read {path}: {reason[:200]}; {remedy}") from error
 
 
 def to_float32(
@@ -78,15 +77,17 @@ def _parsed(
     path: Path, name: str, column: np.ndarray, where: Callable[[int], str], start: int, stop: int
 ) -> np.ndarray:
     """Texts and Python objects as float64."""
-    numbers = np.empty(stop - start)
-    for i in range(start, stop):
-        if column.dtype.kind not in "OUT":  # dates, complex numbers, bytes
-            _refuse(path, name, column[i], where(i))
-        try:
-            numbers[i - start] = float(column[i])
-        except (TypeError, ValueError):
-            _refuse(path, name, column[i], where(i))
-    return numbers
+    if column.dtype.kind not in "OUT":  # dates, complex numbers, bytes
+        _refuse(path, name, column[start], where(start))
+    try:
+        return column[start:stop].astype(np.float64)
+    except (TypeError, ValueError):
+        for i in range(start, stop):
+            try:
+                float(column[i])
+            except (TypeError, ValueError):
+                _refuse(path, name, column[i], where(i))
+        raise
 
 
 def _refuse(path: Path, name: str, value: Any, where: str) -> NoReturn:
