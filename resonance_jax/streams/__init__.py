@@ -1,0 +1,1 @@
+"""Streams of data from outside: files that hold one row per time."""
