@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Imported when they are first used: matplotlib, flax, optax and xarray take longer to import than JAX.
 _LAZY = {
+    "diagnose": "resonance_jax.streams.diagnose:diagnose",
     "oscillate": "resonance_jax.runs.oscillate:oscillate",
     "plotting": "resonance_jax.plotting",
     "problems": "resonance_jax.problems",
@@ -36,6 +37,7 @@ _LAZY = {
 __all__ = [
     "Claim",
     "cell_key",
+    "diagnose",
     "log10_mean",
     "logscale",
     "oscillate",

@@ -9,7 +9,8 @@ import pytest
 
 import resonance_jax as rj
 from resonance_jax.shifts import Inputs
-from resonance_jax.theory.explain import Explanation, Rates, _enough_steps, _staged, _verdict
+from resonance_jax.theory.explain import _enough_steps, _staged, _verdict
+from resonance_jax.theory.explanation import Explanation, Rates
 from resonance_jax.theory.frozen import farthest_inputs, held_growth, held_shift
 from resonance_jax.theory.search.resonances import curvatures_at, curvatures_each, curvatures_of
 from tests import reference

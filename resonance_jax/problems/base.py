@@ -62,6 +62,7 @@ class Recorded(NamedTuple):
 
     rows: np.ndarray  # (N, num_weights), features with the 1 of the bias
     samples: int  # rows of a step
+    order: Any  # an `Order`
     curvature: np.ndarray  # (num_weights, num_weights), the mean of B over all rows
     steps: int  # of a pass
     ordered: "Callable[[Any], LeastSquares]"  # `Order` -> the same rows in that order

@@ -168,7 +168,7 @@ def _linear(
             trace,
             kick,
             stream=stream(order, formed),
-            recorded=Recorded(x, samples, curvature, num_rows // samples, least_squares),
+            recorded=Recorded(x, samples, order, curvature, num_rows // samples, least_squares),
         )
 
     def init(key: Array, source: Stream, state: Any) -> tuple[Array, Array]:

@@ -94,7 +94,10 @@ def _refined(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tupl
     half = 0.5 / len(y) / max(harmonics)
     bounds = (max(frequency - half, 0.5 / len(y)), min(frequency + half, 0.5))
     left = minimize_scalar(
-        lambda f: np.sum(without(y, trend, f, harmonics) ** 2), bounds=bounds, method="bounded", options=dict(xatol=1e-12)
+        lambda f: np.sum(without(y, trend, f, harmonics) ** 2),
+        bounds=bounds,
+        method="bounded",
+        options=dict(xatol=1e-12),
     )
     return float(left.x)
 

@@ -11,16 +11,17 @@ from jax import Array
 
 from resonance_jax import checks
 from resonance_jax.labels import attrs
-from resonance_jax.problems.base import LeastSquares, Recorded
+from resonance_jax.problems.base import Recorded
 from resonance_jax.problems.linear_regression import linear_regression
-from resonance_jax.problems.orders import blocks
 from resonance_jax.problems.recorded import recorded
 from resonance_jax.shifts.fit import fit
-from resonance_jax.streams import growth, time_scales, verdicts
+from resonance_jax.streams import time_scales
 from resonance_jax.streams.diagnosis import Diagnosis, Model
 from resonance_jax.streams.remedies import remedies
 from resonance_jax.sweep import sweep
 from resonance_jax.theory.noise.almost_sure import almost_sure_growth
+from resonance_jax.theory.recorded import growth, verdicts
+from resonance_jax.theory.recorded.plane import plane
 
 MOMENTA = 1 - np.geomspace(1, 1e-3, 28)  # of the plane, from 0 to 0.999
 STEP_SIZES = np.geomspace(1e-4, 1, 29)  # of the plane, in units of the largest step size of a quadratic, 4 / curvature
@@ -104,8 +105,8 @@ def diagnose(
     data["modulation"] = time_scales.modulation(rows.rows, samples, rows.curvature)
     setting = (_nearest(momenta, mu), _nearest(step_sizes, eta)) if mu is not None and eta is not None else _worst(data)
     what = (
-        f"{len(rows.rows):,} rows of {problem.dim} input{'s' * (problem.dim > 1)}, {samples} a step: {rows.steps:,} steps "
-        f"a pass, {linear.num_weights} weights."
+        f"{len(rows.rows):,} rows of {problem.dim} input{'s' * (problem.dim > 1)}, {samples} a step: "
+        f"{rows.steps:,} steps a pass, {linear.num_weights} weights."
     )
     if setting is None:
         return Diagnosis(data, None, None, False, "", None, (), None, what)
@@ -124,7 +125,7 @@ def diagnose(
     data["tongue_period"] = time_scales.tongue_periods(rows.curvature, setting)
     row_bytes = rows.rows.itemsize * (problem.dim + int(targets is not None))
     found = remedies(data, *setting, behind_buffer, row_bytes) if verdict != "stable" else ()
-    of_model = _model(rows, bias, loss_factor, setting, float(data.growth_rate.sel(mu=setting[0], eta=setting[1])))
+    measured = float(data.growth_rate.sel(mu=setting[0], eta=setting[1]))
     return Diagnosis(
         data=_labelled(data),
         mu=setting[0],
@@ -133,42 +134,8 @@ def diagnose(
         verdict=verdict,
         returns_at=returns_at,
         remedies=found,
-        model=of_model if model else None,
+        model=_model(rows, bias, loss_factor, setting, measured) if model else None,
         what=what,
-    )
-
-
-def plane(
-    problem: LeastSquares, mus: np.ndarray, etas: np.ndarray, permutations: int, *, progress: bool = False
-) -> xr.Dataset:
-    """Growth in time order and shuffled, and the verdicts, over momentum and step size: one compiled sweep."""
-    rows = problem.recorded
-    assert rows is not None
-    lengths, seeds = [len(rows.rows)] + [1] * permutations, [0, *range(permutations)]
-    axes = dict(
-        of_order=xr.DataArray(np.array(lengths, np.int32), dims="run"),
-        seed=xr.DataArray(seeds, dims="run"),
-        mu=mus,
-        eta=etas,
-    )
-    size = growth.sizes(problem, axes, blocks, progress=progress)
-    clock = growth.clock_of(rows.steps)
-    time = growth.in_time(size.isel(run=0).drop_vars(["of_order", "seed"]), clock)
-    mixed = growth.over_seeds(size.isel(run=slice(1, None)).drop_vars(["of_order", "seed"]), clock, "run")
-    expected = growth.expected_rate(rows.curvature, time.rate.mu, time.rate.eta)
-    verdict = verdicts.verdicts(time, mixed, expected)
-    return xr.Dataset(
-        {
-            "growth_rate": time.rate,
-            "growth_rate_standard_error": time.standard_error,
-            "rise": time.rise,
-            "shuffled_rate": mixed.rate,
-            "shuffled_rate_standard_error": mixed.standard_error,
-            "expected_rate": expected,
-            "verdict": verdict,
-            "largest_safe_mu": verdicts.largest_safe(verdict, "mu"),
-            "largest_safe_eta": verdicts.largest_safe(verdict, "eta"),
-        }
     )
 
 
@@ -204,8 +171,8 @@ def _model(rows: Recorded, bias: bool, loss_factor: float, setting: tuple[float,
 def _check(rows: Recorded, mu: Any, eta: Any, permutations: Any) -> None:
     if rows.steps < growth.LEAST_PASS:
         raise ValueError(
-            f"a diagnosis needs at least {growth.LEAST_PASS} steps a pass, got {rows.steps} of {rows.samples} rows; take "
-            "fewer rows a step, or a longer stream"
+            f"a diagnosis needs at least {growth.LEAST_PASS} steps a pass, got {rows.steps} of {rows.samples} rows; "
+            "take fewer rows a step, or a longer stream"
         )
     if mu is not None:
         checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
@@ -228,7 +195,9 @@ def _axis(name: str, values: Any, own: float | None) -> np.ndarray:
     """Ascending values, with the user's own."""
     array = np.asarray(values, float)
     if array.ndim != 1 or not array.size or not (np.diff(array) > 0).all():
-        raise ValueError(f"{name} must be ascending numbers in one dimension, got {values!r}; e.g. np.linspace(0, 0.99, 30)")
+        raise ValueError(
+            f"{name} must be ascending numbers in one dimension, got {values!r}; e.g. np.linspace(0, 0.99, 30)"
+        )
     if own is None or np.isclose(array, own, rtol=1e-6, atol=0).any():
         return array
     return np.sort(np.append(array, own))

@@ -7,7 +7,7 @@ import xarray as xr
 
 from resonance_jax.shifts.fit import Fit
 from resonance_jax.streams.remedies import Remedy
-from resonance_jax.streams.verdicts import MEANINGS, NAMES
+from resonance_jax.theory.recorded.verdicts import MEANINGS, NAMES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,7 +32,7 @@ class Diagnosis(NamedTuple):
             `buffer_rate` over what is kept of the order, `tongue_period`; for all, `modulation` over the frequency.
         mu, eta: the setting that is looked at closely; None where nothing grows and none was given.
         own: whether the setting was given; otherwise it is the one that suffers most from the order.
-        verdict: of the setting: one of `streams.verdicts.MEANINGS`; empty without a setting.
+        verdict: of the setting: one of `theory.recorded.verdicts.MEANINGS`; empty without a setting.
         returns_at: rows of the shortest blocks whose order suffices for growth; None if unknown.
         remedies: what makes runs converge, with the growth per step of each.
         model: of the stream, and theory's growth under it; None if it was not asked for.
@@ -74,7 +74,9 @@ class Diagnosis(NamedTuple):
             f"{self.verdict}: {MEANINGS[self.verdict]}",
         ]
         if self.returns_at is not None:
-            lines.append(f"Time scale: blocks of {self.returns_at:,} rows in their order suffice for growth. {self._periods()}")
+            lines.append(
+                f"Time scale: blocks of {self.returns_at:,} rows in their order suffice for growth. {self._periods()}"
+            )
         if self.model is not None:
             lines += _model_lines(self.model)
         if self.remedies:
@@ -85,7 +87,7 @@ class Diagnosis(NamedTuple):
 
     def _periods(self) -> str:
         modulation = self.data.modulation
-        strongest = 1 / float(modulation.frequency[int(modulation.argmax())])
+        strongest = 1 / float(modulation.frequency[int(modulation.values.argmax())])
         expected = np.unique(np.round(self.data.tongue_period.values[np.isfinite(self.data.tongue_period.values)], 1))
         periods = ", ".join(f"{each:.4g}" for each in expected[:4])
         text = f"B is modulated most at a period of {strongest:.4g} steps"

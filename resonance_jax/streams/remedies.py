@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import xarray as xr
 
-from resonance_jax.streams import growth, time_scales
+from resonance_jax.streams import time_scales
+from resonance_jax.theory.recorded import growth
 
 
 class Remedy(NamedTuple):
@@ -17,7 +18,9 @@ class Remedy(NamedTuple):
     text: str
 
 
-def remedies(data: xr.Dataset, mu: float, eta: float, behind_buffer: growth.Rates | None, row_bytes: int) -> tuple[Remedy, ...]:
+def remedies(
+    data: xr.Dataset, mu: float, eta: float, behind_buffer: growth.Rates | None, row_bytes: int
+) -> tuple[Remedy, ...]:
     """Those that the diagnosis of a setting knows to work, the momentum first."""
     found = []
     momentum = float(data.largest_safe_mu.sel(eta=eta))
@@ -34,7 +37,12 @@ def remedies(data: xr.Dataset, mu: float, eta: float, behind_buffer: growth.Rate
             rate = float(behind_buffer.rate.sel(buffer_size=size))
             held = f"it holds {_bytes(size * row_bytes)}"
             found.append(
-                Remedy("buffer", size, rate, f"a shuffle buffer of {size:,} rows, this setting kept: {_pace(rate)}; {held}.")
+                Remedy(
+                    "buffer",
+                    size,
+                    rate,
+                    f"a shuffle buffer of {size:,} rows, this setting kept: {_pace(rate)}; {held}.",
+                )
             )
     return tuple(found)
 

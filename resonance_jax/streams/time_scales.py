@@ -2,27 +2,30 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
 from resonance_jax.problems.base import LeastSquares
 from resonance_jax.problems.orders import blocks, buffer
-from resonance_jax.streams import growth
-from resonance_jax.streams.verdicts import HARMLESS, SURE
+from resonance_jax.theory.recorded import growth
+from resonance_jax.theory.recorded.verdicts import HARMLESS, signs
 
 ORDERS = 3  # tongues that are listed
 MODES = 6  # directions of largest curvature whose modulation is looked at
 SEGMENTS = 8  # of the stream, at least, whose spectra are averaged
 
 
-def by_block(problem: LeastSquares, rows: int, setting: tuple[float, float], seeds: int, **options: Any) -> growth.Rates:
+def by_block(
+    problem: LeastSquares, rows: int, setting: tuple[float, float], seeds: int, **options: Any
+) -> growth.Rates:
     """Growth where blocks of 1, 2, 4, ... rows keep their order, up to all rows."""
     lengths = np.append(2 ** np.arange(int(np.log2(rows - 1)) + 1), rows)
     return _over(problem, blocks, "block_length", lengths, setting, seeds, options)
 
 
-def by_buffer(problem: LeastSquares, rows: int, setting: tuple[float, float], seeds: int, **options: Any) -> growth.Rates:
+def by_buffer(
+    problem: LeastSquares, rows: int, setting: tuple[float, float], seeds: int, **options: Any
+) -> growth.Rates:
     """Growth behind a shuffle buffer of 1, 2, 4, ... rows, up to all rows."""
     sizes = 2 ** np.arange(int(np.log2(rows)) + 1)
     largest = int(sizes[-1])
@@ -48,15 +51,17 @@ def _over(
 
 def growth_returns_at(rates: growth.Rates) -> int | None:
     """Shortest block from which on all longer ones grow; None where none does."""
-    grows = (rates.rate > SURE * rates.standard_error).values
-    name = str(rates.rate.dims[0])
-    return _first_of_the_last(grows, rates.rate[name].values)
+    _, grows = signs(rates)
+    return _first_of_the_last(grows.values, rates.rate.block_length.values)
 
 
 def smallest_safe_buffer(rates: growth.Rates) -> int | None:
-    """Smallest buffer from which on all larger ones shrink without bursts; None where the largest does not."""
-    safe = ((rates.rate < -SURE * rates.standard_error) & (rates.rise < HARMLESS)).values
-    return _first_of_the_last(safe, rates.rate.buffer_size.values)
+    """Smallest buffer that shrinks, of those from which on no larger one grows or bursts; None where none does."""
+    shrinks, grows = signs(rates)
+    harmless = ~grows & (rates.rise < HARMLESS)
+    lasting = harmless.values & np.logical_and.accumulate(harmless.values[::-1])[::-1]
+    found = np.flatnonzero(lasting & shrinks.values)
+    return int(rates.rate.buffer_size.values[found[0]]) if found.size else None
 
 
 def _first_of_the_last(holds: np.ndarray, values: np.ndarray) -> int | None:

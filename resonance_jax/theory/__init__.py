@@ -2,7 +2,8 @@
 
 from resonance_jax.numerics.estimate import Estimate
 from resonance_jax.numerics.spectral import log_spectral_radius
-from resonance_jax.theory.explain import Explanation, explain
+from resonance_jax.theory.explain import explain
+from resonance_jax.theory.explanation import Explanation
 from resonance_jax.theory.floquet.continuous import integrate
 from resonance_jax.theory.floquet.expected import gradient_matrix
 from resonance_jax.theory.floquet.growth import growth_rate

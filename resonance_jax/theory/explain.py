@@ -1,6 +1,6 @@
 """Why does it diverge? Growth rates under a shift, with its inputs held, and without it; and a verdict in words."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -10,76 +10,30 @@ from jax import Array
 from resonance_jax import checks
 from resonance_jax.numerics.estimate import Estimate, exact
 from resonance_jax.problems.base import Problem
+from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.sweep import sweep
+from resonance_jax.theory.explanation import SURE, Explanation, Rates
 from resonance_jax.theory.floquet.expected import optimizer
 from resonance_jax.theory.floquet.mean import mean_growth
 from resonance_jax.theory.frozen import farthest_inputs, held_growth
 from resonance_jax.theory.noise.almost_sure import almost_sure_growth
 from resonance_jax.theory.noise.mean_square import mean_square_growth
+from resonance_jax.theory.recorded.explained import explain_rows
 from resonance_jax.theory.search.resonances import curvatures_each
 
 NUM_RUNS = 32  # their spread gives the standard error of the almost-sure rate
 MARKEDLY = 2.0  # the motion is to blame too if it makes runs grow at least this many times as fast as noise alone
-SURE = 2.0  # standard errors
 ROUNDING = 1e-6  # growth of the mean below this is rounding: at mu = 1 it may neither grow nor shrink
 LEAST_STEPS, MOST_STEPS = 10_000, 1_000_000  # of a run whose length is not given
 
 
-class Rates(NamedTuple):
-    """Growth per step. An error of 0 says that the rate is exact."""
-
-    mean: float  # of log ||E xi||
-    mean_square: float  # half of log E ||xi||^2
-    almost_sure: float  # of log ||xi|| of a typical run
-    standard_error: float  # of the almost-sure rate
-    mean_error: float = 0.0  # standard error of `mean`
-    mean_square_error: float = 0.0  # of `mean_square`
-
-    @property
-    def grows(self) -> bool:
-        """Whether a typical run grows, by more than two standard errors."""
-        return self.almost_sure > SURE * self.standard_error
-
-    @property
-    def shrinks(self) -> bool:
-        return self.almost_sure < -SURE * self.standard_error
-
-
-class Explanation(NamedTuple):
-    """What `explain` returns; print it."""
-
-    shift: Rates
-    baseline: Rates  # of iid inputs
-    verdict: str  # stable, mean-square only, step too large, frozen instability, resonance, noise, both or undecided
-    sentence: str  # what it means
-    remedy: str  # what to do about it; empty if nothing
-    held: Rates  # with the inputs held at the far end of the drift
-
-    def __str__(self) -> str:
-        columns = {"under the shift": self.shift, "held at its end": self.held, "iid baseline": self.baseline}
-        rows = [f"{'growth per step':<18}" + "".join(f"{name:>20}" for name in columns)]
-        for name, label, error in (
-            ("mean", "mean", "mean_error"),
-            ("mean_square", "mean square", "mean_square_error"),
-            ("almost_sure", "almost sure", "standard_error"),
-        ):
-            cells = [_number(getattr(each, name), getattr(each, error)) for each in columns.values()]
-            rows.append(f"{label:<18}" + "".join(f"{cell:>20}" for cell in cells))
-        rows.append("Numbers with +- are estimates and their standard errors, the others are exact.")
-        return "\n".join([*rows, f"{self.verdict}: {self.sentence}", *([self.remedy] if self.remedy else [])])
-
-
-def _number(rate: float, error: float) -> str:
-    return f"{rate:+.5f} +- {error:.5f}" if error else f"{rate:+.5f}"
-
-
 def explain(
-    shift: Shift,
-    problem: Problem,
-    mu: float,
-    eta: float,
+    shift: Shift | None = None,
+    problem: Problem | None = None,
+    mu: float | None = None,
+    eta: float | None = None,
     *,
     key: Array | None = None,
     num_steps: int | None = None,
@@ -100,16 +54,19 @@ def explain(
         noise              they grow by noise where nothing moves, and the motion does not double that
         undecided          a rate that decides is within two standard errors of 0; more steps may settle it
 
+    Recorded rows are compared with the same rows shuffled, and get the verdicts of `rj.diagnose`, which looks at many
+    settings at once and finds out more.
+
     Args:
         shift: from `resonance_jax.shifts`, or one of your own. Its iid baseline has a mean of 0, and inputs of a
-            variance larger by its `iid_variance`.
-        problem: from `resonance_jax.problems.linear_regression`.
+            variance larger by its `iid_variance`. None: nothing moves, or the problem has rows of its own.
+        problem: from `resonance_jax.problems.linear_regression` or `recorded`.
         mu: momentum, a plain number in [0, 1].
         eta: step size, a plain number > 0.
         key: of the runs; None takes a fixed one.
         num_steps: of each run, a multiple of 10; the first tenth is left out. None takes at least 10,000, and whole
             periods in each tenth.
-        nodes: as `mean_growth`.
+        nodes: as `mean_growth`. Neither this nor `num_steps` is for recorded rows.
 
     Returns:
         An `Explanation`. The mean's rate is the discrete one. Along simulated paths, as of AR(2), the mean and the mean
@@ -129,7 +86,15 @@ def explain(
             f"explain needs plain numbers, got a traced {traced[0]}; sweep mean_growth, mean_square_growth and "
             "almost_sure_growth instead"
         )
+    if mu is None or eta is None:
+        raise ValueError(f"explain needs a setting, got mu={mu} and eta={eta}; give a momentum and a step size")
     optimizer(mu, eta)
+    least_squares = contracts.least_squares_of(problem)
+    assert problem is not None
+    source = contracts.source_of(shift, problem)
+    if not isinstance(source, Shift):
+        return explain_rows(least_squares, float(mu), float(eta))
+    shift = source
     key = jax.random.key(0) if key is None else key
     num_steps = _enough_steps(shift) if num_steps is None else num_steps
     far = farthest_inputs(shift, problem)

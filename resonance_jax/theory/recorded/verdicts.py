@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from resonance_jax.streams.growth import Rates
+from resonance_jax.theory.recorded.growth import Rates
 
 SURE = 2.0  # standard errors
 MARKEDLY = 2.0  # the order is to blame too if it makes runs grow at least this many times as fast as noise alone
@@ -32,7 +32,7 @@ def verdicts(time: Rates, shuffled: Rates, expected: xr.DataArray) -> xr.DataArr
         shuffled: the same rows.
         expected: rate of steps that see all rows.
     """
-    (shrinks, grows), (calm, noisy) = _signs(time), _signs(shuffled)
+    (shrinks, grows), (calm, noisy) = signs(time), signs(shuffled)
     error = np.hypot(time.standard_error, shuffled.standard_error)
     faster = (time.rate > MARKEDLY * shuffled.rate) & (time.rate - shuffled.rate > SURE * error)
     rules = (
@@ -46,10 +46,12 @@ def verdicts(time: Rates, shuffled: Rates, expected: xr.DataArray) -> xr.DataArr
     found = xr.full_like(time.rate, NAMES.index("undecided"), dtype=np.int8)
     for fits, name in reversed(rules):
         found = found.where(~fits, np.int8(NAMES.index(name)))
-    return found.assign_attrs(flag_values=list(range(len(NAMES))), flag_meanings=" ".join(n.replace(" ", "_") for n in NAMES))
+    return found.assign_attrs(
+        flag_values=list(range(len(NAMES))), flag_meanings=" ".join(n.replace(" ", "_") for n in NAMES)
+    )
 
 
-def _signs(rates: Rates) -> tuple[xr.DataArray, xr.DataArray]:
+def signs(rates: Rates) -> tuple[xr.DataArray, xr.DataArray]:
     """Where runs shrink, and where they grow: by more than two standard errors, or seen from how far they rose."""
     error = SURE * rates.standard_error
     shrinks = (rates.rate < -error) | ((rates.rate < 0) & (rates.rise < LEVEL))

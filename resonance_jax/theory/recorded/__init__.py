@@ -1,0 +1,1 @@
+"""Growth on recorded rows, and what is to blame for it."""

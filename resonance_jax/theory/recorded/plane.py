@@ -1,0 +1,54 @@
+"""Growth and verdicts over momentum and step size: one compiled sweep."""
+
+import numpy as np
+import xarray as xr
+
+from resonance_jax.problems.base import LeastSquares
+from resonance_jax.problems.orders import blocks
+from resonance_jax.theory.recorded import growth, verdicts
+
+
+def plane(
+    problem: LeastSquares, mus: np.ndarray, etas: np.ndarray, permutations: int, *, progress: bool = False
+) -> xr.Dataset:
+    """Growth in time order and shuffled, what is expected, and the verdicts.
+
+    Args:
+        problem: recorded rows.
+        mus, etas: momenta and step sizes, ascending.
+        permutations: shuffled runs of each cell.
+        progress: show a bar.
+
+    Returns:
+        `growth_rate`, `shuffled_rate`, their standard errors, `expected_rate`, `rise` and `verdict`, over `mu` and
+        `eta`; `largest_safe_mu` for each step size, `largest_safe_eta` for each momentum.
+    """
+    rows = problem.recorded
+    assert rows is not None
+    # One block of all rows is the order of time, blocks of one row are shuffled: the same program for both.
+    lengths, seeds = [len(rows.rows)] + [1] * permutations, [0, *range(permutations)]
+    axes = dict(
+        of_order=xr.DataArray(np.array(lengths, np.int32), dims="run"),
+        seed=xr.DataArray(seeds, dims="run"),
+        mu=mus,
+        eta=etas,
+    )
+    size = growth.sizes(problem, axes, blocks, progress=progress).drop_vars(["of_order", "seed"])
+    clock = growth.clock_of(rows.steps)
+    time = growth.in_time(size.isel(run=0), clock)
+    mixed = growth.over_seeds(size.isel(run=slice(1, None)), clock, "run")
+    expected = growth.expected_rate(rows.curvature, time.rate.mu, time.rate.eta)
+    verdict = verdicts.verdicts(time, mixed, expected)
+    return xr.Dataset(
+        {
+            "growth_rate": time.rate,
+            "growth_rate_standard_error": time.standard_error,
+            "rise": time.rise,
+            "shuffled_rate": mixed.rate,
+            "shuffled_rate_standard_error": mixed.standard_error,
+            "expected_rate": expected,
+            "verdict": verdict,
+            "largest_safe_mu": verdicts.largest_safe(verdict, "mu"),
+            "largest_safe_eta": verdicts.largest_safe(verdict, "eta"),
+        }
+    )
