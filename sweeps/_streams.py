@@ -140,9 +140,9 @@ def _seattle_temps() -> Stream:
         source="NOAA; vega_datasets.local_data.seattle_temps",
         licence=_VEGA_LICENCE,
         description="Hourly temperature in Seattle, labelled 2010, and that of the next hour. The curve is too smooth "
-        "for the weather of one year (at 14:00, one day differs from the next by 0.2 degrees Fahrenheit on average): it "
-        "appears to be an average over many years. One hour, at the change to summer time, is missing; the hours around "
-        "it are taken as neighbours. Standardised: mean 0, variance 1.",
+        "for the weather of one year (at 14:00, one day differs from the next by 0.2 degrees Fahrenheit on average): "
+        "it appears to be an average over many years. One hour, at the change to summer time, is missing; the hours "
+        "around it are taken as neighbours. Standardised: mean 0, variance 1.",
     )
 
 

@@ -153,7 +153,7 @@ def _source(path: Path, variables: Sequence[Variable]) -> Source:
     return Source(
         names=tuple(name for variable in variables for name in variable.columns),
         numeric=tuple(v.dtype.kind in "biuf" and v.num_rows == longest > 0 for v, _ in columns),
-        most_rows=longest,
+        expected_rows=longest,
         blocks=blocks,
         groups={v.name: tuple(i for i, (owner, _) in enumerate(columns) if owner is v) for v in matrices},
     )

@@ -45,7 +45,7 @@ def open_text(path: Path) -> Source:
     return Source(
         names=tuple(name or f"column {i}" for i, name in enumerate(names)),  # e.g. the index that pandas writes
         numeric=tuple(numeric),
-        most_rows=path.stat().st_size // (2 * layout.width) + 1,  # a value and its delimiter are at least two bytes
+        expected_rows=path.stat().st_size * len(rows) // sum(len(field) + 1 for row in rows for field in row) + 1,
         blocks=lambda picked: _blocks(path, layout, picked),
     )
 
@@ -59,8 +59,11 @@ def _delimiter(path: Path) -> str | None:
         return "\t"
     with _open(path) as file:
         line = file.readline()
-    found = max(",;\t", key=line.count)
-    return None if found not in line and path.suffix.lower() == ".txt" else found
+    unquoted = "".join(line.split('"')[::2])
+    found = [
+        delimiter for delimiter in "\t;," if delimiter in unquoted
+    ]  # beside a semicolon, a comma is a decimal comma
+    return found[0] if found else None if path.suffix.lower() == ".txt" else ","
 
 
 def _is_header(first: list[str], second: list[str]) -> bool:

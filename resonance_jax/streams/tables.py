@@ -1,5 +1,6 @@
 """Numbers from files: one row per time, picked columns as inputs and one as target."""
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -90,36 +91,41 @@ def _parts(
     inputs, outputs, left_out = _pick(path, source, columns, target)
     names = tuple(source.names[i] for i in inputs + outputs)
     blocks = source.blocks(inputs + outputs)
-    most = source.most_rows if rows is None else min(rows, source.most_rows)
-    pieces = _pieces(path, names, blocks, len(inputs), most)
+    pieces = _pieces(path, names, blocks, len(inputs), source.expected_rows, rows or sys.maxsize)
     return (Table(x, y, names[: len(inputs)], left_out) for x, y in pieces)
 
 
 def _pieces(
-    path: Path, names: Sequence[str], blocks: Iterator[Block], dim: int, rows: int
+    path: Path, names: Sequence[str], blocks: Iterator[Block], dim: int, expected: int, rows: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
     """Blocks of any length as pieces of equal length: inputs, (rows, dim), and targets, (rows,)."""
 
-    def empty() -> tuple[np.ndarray, np.ndarray | None, int]:
-        return np.empty((rows, dim), np.float32), np.empty(rows, np.float32) if len(names) > dim else None, 0
+    def empty() -> list[np.ndarray]:
+        room = max(1, min(rows, expected))
+        return [np.empty((room, dim), np.float32), np.empty((room, len(names) - dim), np.float32)]
 
-    inputs, targets, filled = empty()
+    piece, filled = empty(), 0
     for columns, where in blocks:
         start, stop = 0, len(columns[0])
         while start < stop:
-            taken = min(rows - filled, stop - start)
-            outs = [*inputs.T] if targets is None else [*inputs.T, targets]
-            for out, name, column in zip(outs, names, columns, strict=True):
+            if filled == len(piece[0]):  # more rows than were expected
+                _resize(piece, min(rows, filled + filled // 2 + 1))
+            taken = min(len(piece[0]) - filled, stop - start)
+            for out, name, column in zip((*piece[0].T, *piece[1].T), names, columns, strict=True):
                 out[filled : filled + taken] = to_float32(path, name, column, where, start, start + taken)
             start, filled = start + taken, filled + taken
             if filled == rows:
-                yield inputs, targets
-                inputs, targets, filled = empty()
+                yield piece[0], piece[1][:, 0] if piece[1].size else None
+                piece, filled = empty(), 0
     if filled:
-        inputs.resize((filled, dim), refcheck=False)  # in place: gives back what was not needed
-        if targets is not None:
-            targets.resize(filled, refcheck=False)
-        yield inputs, targets
+        _resize(piece, filled)
+        yield piece[0], piece[1][:, 0] if piece[1].size else None
+
+
+def _resize(arrays: Sequence[np.ndarray], rows: int) -> None:
+    """More rows or fewer, in place: a copy would hold both."""
+    for array in arrays:
+        array.resize((rows, array.shape[1]), refcheck=False)
 
 
 def _open(path: Path) -> Source:
@@ -150,7 +156,10 @@ def _pick(
     if columns is None:
         inputs = [i for i, numeric in enumerate(source.numeric) if numeric and i not in outputs]
         if not inputs:
-            raise ValueError(f"{path} has no column of numbers for the inputs; it has {_listed(source.names)}")
+            raise ValueError(
+                f"{path} has no column of numbers for the inputs, "
+                f"it has {_listed(source.names)}; write numbers like 1.5"
+            )
         left = [i for i, numeric in enumerate(source.numeric) if not numeric and i not in outputs]
         return inputs, outputs, tuple(source.names[i] for i in left)
     asked = [columns] if isinstance(columns, str | int) else columns
