@@ -91,41 +91,64 @@ def _parts(
     inputs, outputs, left_out = _pick(path, source, columns, target)
     names = tuple(source.names[i] for i in inputs + outputs)
     blocks = source.blocks(inputs + outputs)
-    pieces = _pieces(path, names, blocks, len(inputs), source.expected_rows, rows or sys.maxsize)
-    return (Table(x, y, names[: len(inputs)], left_out) for x, y in pieces)
+    reading = _Reading(path, names, len(inputs), left_out)
+    return _pieces(reading, blocks, source.expected_rows, rows or sys.maxsize)
 
 
-def _pieces(
-    path: Path, names: Sequence[str], blocks: Iterator[Block], dim: int, expected: int, rows: int
-) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-    """Blocks of any length as pieces of equal length: inputs, (rows, dim), and targets, (rows,)."""
+class _Reading(NamedTuple):
+    """What is read: the inputs, then the target where there is one."""
 
-    def empty() -> list[np.ndarray]:
-        room = max(1, min(rows, expected))
-        return [np.empty((room, dim), np.float32), np.empty((room, len(names) - dim), np.float32)]
+    path: Path
+    names: tuple[str, ...]
+    dim: int
+    left_out: tuple[str, ...]
 
-    piece, filled = empty(), 0
+
+def _pieces(reading: _Reading, blocks: Iterator[Block], expected: int, rows: int) -> Generator[Table, None, None]:
+    """Blocks of any length as tables of equal length. Nothing here refers to a table that was handed over."""
+    buffers: list[np.ndarray] = []  # inputs, (room, dim), and targets, (room, 0 or 1)
+    filled = 0
     for columns, where in blocks:
         start, stop = 0, len(columns[0])
         while start < stop:
-            if filled == len(piece[0]):  # more rows than were expected
-                _resize(piece, min(rows, filled + filled // 2 + 1))
-            taken = min(len(piece[0]) - filled, stop - start)
-            for out, name, column in zip((*piece[0].T, *piece[1].T), names, columns, strict=True):
-                out[filled : filled + taken] = to_float32(path, name, column, where, start, start + taken)
+            if not buffers:
+                room, widths = min(rows, expected), (reading.dim, len(reading.names) - reading.dim)
+                buffers += [np.empty((room, width), np.float32) for width in widths]
+            if filled == len(buffers[0]):  # more rows than were expected
+                _resize(buffers, min(rows, filled + filled // 2 + 1))
+            taken = min(len(buffers[0]) - filled, stop - start)
+            _fill(reading, [buffer[filled : filled + taken] for buffer in buffers], columns, where, start)
             start, filled = start + taken, filled + taken
             if filled == rows:
-                yield piece[0], piece[1][:, 0] if piece[1].size else None
-                piece, filled = empty(), 0
+                filled = 0
+                yield _table(reading, buffers)
     if filled:
-        _resize(piece, filled)
-        yield piece[0], piece[1][:, 0] if piece[1].size else None
+        _resize(buffers, filled)
+        yield _table(reading, buffers)
 
 
-def _resize(arrays: Sequence[np.ndarray], rows: int) -> None:
+def _fill(
+    reading: _Reading,
+    outs: Sequence[np.ndarray],
+    columns: Sequence[np.ndarray],
+    where: Callable[[int], str],
+    start: int,
+) -> None:
+    stop = start + len(outs[0])
+    for out, name, column in zip((*outs[0].T, *outs[1].T), reading.names, columns, strict=True):
+        out[:] = to_float32(reading.path, name, column, where, start, stop)
+
+
+def _resize(buffers: Sequence[np.ndarray], rows: int) -> None:
     """More rows or fewer, in place: a copy would hold both."""
-    for array in arrays:
-        array.resize((rows, array.shape[1]), refcheck=False)
+    for buffer in buffers:
+        buffer.resize((rows, buffer.shape[1]), refcheck=False)
+
+
+def _table(reading: _Reading, buffers: list[np.ndarray]) -> Table:
+    """The buffers as a table; they leave the list."""
+    targets, inputs = buffers.pop(), buffers.pop()
+    return Table(inputs, targets[:, 0] if targets.shape[1] else None, reading.names[: reading.dim], reading.left_out)
 
 
 def _open(path: Path) -> Source:
