@@ -435,6 +435,16 @@ def test_text_asked_for_by_name(tmp_path):
         tables.read(tmp_path / "data.npz", ["z"])
 
 
+def test_a_quote_that_is_never_closed(tmp_path):
+    path = tmp_path / "data.csv"
+    for at in (3, 150, 200):
+        lines = ["x,note"] + ["1,fine"] * 200
+        lines[at] = '1,"open'
+        path.write_text("\n".join(lines))
+        with pytest.raises(ValueError, match=r"cannot read .*data.csv: unexpected end of data; write the file again"):
+            tables.read(path)
+
+
 def test_text_that_is_no_text(tmp_path):
     path = tmp_path / "data.csv"
     path.write_bytes("a,b\n1,2\n3,4\n".encode("utf-16"))
@@ -460,9 +470,10 @@ def test_arrays_that_are_refused(tmp_path):
             ValueError, match=rf"must hold an array of rows and columns, got shape {re.escape(str(shape))}; re"
         ):
             tables.read(path)
-    np.save(path, np.ones((1, 4)))
-    with pytest.raises(ValueError, match=r"must have at least 2 rows of data, got 1"):
-        tables.read(path)
+    for rows in (0, 1):
+        np.save(path, np.ones((rows, 4)))
+        with pytest.raises(ValueError, match=rf"must have at least 2 rows of data, got {rows}"):
+            tables.read(path)
     np.save(path, np.array([1, None]), allow_pickle=True)
     with pytest.raises(ValueError, match=r"cannot read .*data.npy: .*Python objects"):
         tables.read(path)
@@ -511,6 +522,8 @@ def test_parquet_that_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"column 'name' of .*, row 1: expected a number, got 'a'"):
         tables.read(path, ["name"])
     assert tables.read(path, "on", rows=2)[0].tolist() == [[1.0], [0.0]]
+    pq.write_table(pa.table({"x": [1, 2], "__index_level_0__": [0, 1]}), path)  # as pandas stores an index
+    assert tables.read(path)[2:] == (("x",), ("__index_level_0__",))
     pq.write_table(pa.table({"x": [1], "day": days[:1]}), path)
     with pytest.raises(ValueError, match=r"must have at least 2 rows of data, got 1"):
         tables.read(path)

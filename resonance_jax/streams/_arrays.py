@@ -31,7 +31,7 @@ class Variable(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        return self.shape[0] if len(self.shape) in (1, 2) else 0
+        return self.shape[0] if len(self.shape) in (1, 2) else -1
 
 
 def open_npy(path: Path) -> Source:
@@ -152,7 +152,7 @@ def _source(path: Path, variables: Sequence[Variable]) -> Source:
     matrices = [variable for variable in variables if variable.name and len(variable.shape) == 2]
     return Source(
         names=tuple(name for variable in variables for name in variable.columns),
-        numeric=tuple(v.dtype.kind in "biuf" and v.num_rows == longest > 0 for v, _ in columns),
+        numeric=tuple(v.dtype.kind in "biuf" and v.num_rows == longest for v, _ in columns),
         expected_rows=longest,
         blocks=blocks,
         groups={v.name: tuple(i for i, (owner, _) in enumerate(columns) if owner is v) for v in matrices},

@@ -99,7 +99,7 @@ def _fields(lines: Iterator[str], delimiter: str | None) -> Iterator[Row]:
     if delimiter is None:
         yield from ((number, line.split()) for number, line in enumerate(lines, 1))
         return
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)  # a quote must be closed
     for fields in reader:
         yield reader.line_num, fields
 
@@ -140,7 +140,10 @@ def _is_regular(lines: list[str], delimiter: str | None, width: int) -> bool:
         return all(line.count(delimiter) == width - 1 and not line.isspace() for line in lines)
     if any(f"{delimiter} " in line for line in lines):  # csv takes a quote after a space for a quote, NumPy does not
         return False
-    widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter)]
+    try:
+        widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter, strict=True)]
+    except csv.Error:
+        return False
     return len(widths) == len(lines) and set(widths) == {width}
 
 
