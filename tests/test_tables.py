@@ -503,6 +503,10 @@ def test_zarr_that_is_refused(tmp_path):
     (tmp_path / "data.zarr").mkdir()
     with pytest.raises(ValueError, match=r"cannot read .*data.zarr: .*; the file is damaged"):
         tables.read(tmp_path / "data.zarr")
+    path = group(tmp_path / "group")
+    (path / "wind" / "zarr.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"cannot read .*data.zarr: .*; the file is damaged"):
+        tables.read(path)
     path = zarr_array(tmp_path / "array")
     next(file for file in (path / "c").rglob("*") if file.is_file()).write_bytes(b"broken")
     with pytest.raises(ValueError, match=r"cannot read .*data.zarr: .*; the file is damaged"):

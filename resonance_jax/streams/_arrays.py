@@ -18,7 +18,7 @@ class Variable(NamedTuple):
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype
-    blocks: Callable[[int], Iterator[np.ndarray]]  # consecutive pieces of so many rows
+    blocks: Callable[[int], Iterator[np.ndarray]]  # consecutive pieces of that many rows
     labels: tuple[str, ...] | None = None  # of the columns of a 2-D array
     chunk: int = 1  # rows that are stored together
 
@@ -58,9 +58,10 @@ def open_zarr(path: Path) -> Source:
 
     with readable(path):
         node = zarr.open(path, mode="r")
+        arrays = {} if isinstance(node, zarr.Array) else dict(sorted(node.arrays()))
     if isinstance(node, zarr.Array):
         return _unnamed(path, _stored("", node))
-    return _source(path, _dataset(path, dict(sorted(node.arrays()))))
+    return _source(path, _dataset(path, arrays))
 
 
 def _dataset(path: Path, arrays: dict[str, Any]) -> list[Variable]:
