@@ -18,7 +18,7 @@ class Variable(NamedTuple):
     name: str
     shape: tuple[int, ...]
     dtype: np.dtype
-    blocks: Callable[[int], Iterator[np.ndarray]]  # consecutive pieces of so many rows
+    blocks: Callable[[int], Iterator[np.ndarray]]  # consecutive pieces of that many rows
     labels: tuple[str, ...] | None = None  # of the columns of a 2-D array
     chunk: int = 1  # rows that are stored together
 
@@ -31,7 +31,7 @@ class Variable(NamedTuple):
 
     @property
     def num_rows(self) -> int:
-        return self.shape[0] if len(self.shape) in (1, 2) else 0
+        return self.shape[0] if len(self.shape) in (1, 2) else -1
 
 
 def open_npy(path: Path) -> Source:
@@ -58,9 +58,10 @@ def open_zarr(path: Path) -> Source:
 
     with readable(path):
         node = zarr.open(path, mode="r")
+        arrays = {} if isinstance(node, zarr.Array) else dict(sorted(node.arrays()))
     if isinstance(node, zarr.Array):
         return _unnamed(path, _stored("", node))
-    return _source(path, _dataset(path, dict(sorted(node.arrays()))))
+    return _source(path, _dataset(path, arrays))
 
 
 def _dataset(path: Path, arrays: dict[str, Any]) -> list[Variable]:
@@ -152,8 +153,8 @@ def _source(path: Path, variables: Sequence[Variable]) -> Source:
     matrices = [variable for variable in variables if variable.name and len(variable.shape) == 2]
     return Source(
         names=tuple(name for variable in variables for name in variable.columns),
-        numeric=tuple(v.dtype.kind in "biuf" and v.num_rows == longest > 0 for v, _ in columns),
-        most_rows=longest,
+        numeric=tuple(v.dtype.kind in "biuf" and v.num_rows == longest for v, _ in columns),
+        expected_rows=longest,
         blocks=blocks,
         groups={v.name: tuple(i for i, (owner, _) in enumerate(columns) if owner is v) for v in matrices},
     )

@@ -24,8 +24,11 @@ def open_parquet(path: Path) -> Source:
 
     return Source(
         names=tuple(schema.names),
-        numeric=tuple(any(test(field.type) for test in tests) for field in schema),
-        most_rows=num_rows,
+        numeric=tuple(
+            any(test(field.type) for test in tests) and not field.name.startswith("__index_level_")  # of pandas
+            for field in schema
+        ),
+        expected_rows=num_rows,
         blocks=blocks,
     )
 

@@ -19,7 +19,7 @@ class Source(NamedTuple):
 
     names: tuple[str, ...]
     numeric: tuple[bool, ...]  # the columns that are read when none are asked for
-    most_rows: int  # an upper bound
+    expected_rows: int  # exact, or an estimate
     blocks: Callable[[Sequence[int]], Iterator[Block]]  # of the columns with these indices, in this order
     groups: Mapping[str, tuple[int, ...]] = {}  # names that stand for several columns
 

@@ -45,7 +45,7 @@ def open_text(path: Path) -> Source:
     return Source(
         names=tuple(name or f"column {i}" for i, name in enumerate(names)),  # e.g. the index that pandas writes
         numeric=tuple(numeric),
-        most_rows=path.stat().st_size // (2 * layout.width) + 1,  # a value and its delimiter are at least two bytes
+        expected_rows=path.stat().st_size * len(rows) // sum(len(field) + 1 for row in rows for field in row) + 1,
         blocks=lambda picked: _blocks(path, layout, picked),
     )
 
@@ -59,8 +59,11 @@ def _delimiter(path: Path) -> str | None:
         return "\t"
     with _open(path) as file:
         line = file.readline()
-    found = max(",;\t", key=line.count)
-    return None if found not in line and path.suffix.lower() == ".txt" else found
+    unquoted = "".join(line.split('"')[::2])
+    found = [
+        delimiter for delimiter in "\t;," if delimiter in unquoted
+    ]  # beside a semicolon, a comma is a decimal comma
+    return found[0] if found else None if path.suffix.lower() == ".txt" else ","
 
 
 def _is_header(first: list[str], second: list[str]) -> bool:
@@ -96,7 +99,7 @@ def _fields(lines: Iterator[str], delimiter: str | None) -> Iterator[Row]:
     if delimiter is None:
         yield from ((number, line.split()) for number, line in enumerate(lines, 1))
         return
-    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True, strict=True)  # a quote must be closed
     for fields in reader:
         yield reader.line_num, fields
 
@@ -117,7 +120,7 @@ def _blocks(path: Path, layout: Layout, picked: Sequence[int]) -> Iterator[Block
 def _fast(lines: list[str], layout: Layout, picked: Sequence[int]) -> np.ndarray | None:
     """The picked columns, (lines, picked); None where a row is not one line of the right width, or holds no numbers.
 
-    A million rows of 16 columns take 3 s this way and 20 s field by field, on one core of a small ARM server.
+    A million rows of 16 columns take 3 s this way and 15 s field by field, on one core of a small ARM server.
     """
     delimiter, width, _ = layout
     if not _is_regular(lines, delimiter, width):
@@ -137,7 +140,10 @@ def _is_regular(lines: list[str], delimiter: str | None, width: int) -> bool:
         return all(line.count(delimiter) == width - 1 and not line.isspace() for line in lines)
     if any(f"{delimiter} " in line for line in lines):  # csv takes a quote after a space for a quote, NumPy does not
         return False
-    widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter)]
+    try:
+        widths = [len(fields) for fields in csv.reader(lines, delimiter=delimiter, strict=True)]
+    except csv.Error:
+        return False
     return len(widths) == len(lines) and set(widths) == {width}
 
 

@@ -1,5 +1,6 @@
 """Numbers from files: one row per time, picked columns as inputs and one as target."""
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -90,36 +91,64 @@ def _parts(
     inputs, outputs, left_out = _pick(path, source, columns, target)
     names = tuple(source.names[i] for i in inputs + outputs)
     blocks = source.blocks(inputs + outputs)
-    most = source.most_rows if rows is None else min(rows, source.most_rows)
-    pieces = _pieces(path, names, blocks, len(inputs), most)
-    return (Table(x, y, names[: len(inputs)], left_out) for x, y in pieces)
+    reading = _Reading(path, names, len(inputs), left_out)
+    return _pieces(reading, blocks, source.expected_rows, rows or sys.maxsize)
 
 
-def _pieces(
-    path: Path, names: Sequence[str], blocks: Iterator[Block], dim: int, rows: int
-) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-    """Blocks of any length as pieces of equal length: inputs, (rows, dim), and targets, (rows,)."""
+class _Reading(NamedTuple):
+    """What is read: the inputs, then the target where there is one."""
 
-    def empty() -> tuple[np.ndarray, np.ndarray | None, int]:
-        return np.empty((rows, dim), np.float32), np.empty(rows, np.float32) if len(names) > dim else None, 0
+    path: Path
+    names: tuple[str, ...]
+    dim: int
+    left_out: tuple[str, ...]
 
-    inputs, targets, filled = empty()
+
+def _pieces(reading: _Reading, blocks: Iterator[Block], expected: int, rows: int) -> Generator[Table, None, None]:
+    """Blocks of any length as tables of equal length. Nothing here refers to a table that was handed over."""
+    buffers: list[np.ndarray] = []  # inputs, (room, dim), and targets, (room, 0 or 1)
+    filled = 0
     for columns, where in blocks:
         start, stop = 0, len(columns[0])
         while start < stop:
-            taken = min(rows - filled, stop - start)
-            outs = [*inputs.T] if targets is None else [*inputs.T, targets]
-            for out, name, column in zip(outs, names, columns, strict=True):
-                out[filled : filled + taken] = to_float32(path, name, column, where, start, start + taken)
+            if not buffers:
+                room, widths = min(rows, expected), (reading.dim, len(reading.names) - reading.dim)
+                buffers += [np.empty((room, width), np.float32) for width in widths]
+            if filled == len(buffers[0]):  # more rows than were expected
+                _resize(buffers, min(rows, filled + filled // 2 + 1))
+            taken = min(len(buffers[0]) - filled, stop - start)
+            _fill(reading, [buffer[filled : filled + taken] for buffer in buffers], columns, where, start)
             start, filled = start + taken, filled + taken
             if filled == rows:
-                yield inputs, targets
-                inputs, targets, filled = empty()
+                filled = 0
+                yield _table(reading, buffers)
     if filled:
-        inputs.resize((filled, dim), refcheck=False)  # in place: gives back what was not needed
-        if targets is not None:
-            targets.resize(filled, refcheck=False)
-        yield inputs, targets
+        _resize(buffers, filled)
+        yield _table(reading, buffers)
+
+
+def _fill(
+    reading: _Reading,
+    outs: Sequence[np.ndarray],
+    columns: Sequence[np.ndarray],
+    where: Callable[[int], str],
+    start: int,
+) -> None:
+    stop = start + len(outs[0])
+    for out, name, column in zip((*outs[0].T, *outs[1].T), reading.names, columns, strict=True):
+        out[:] = to_float32(reading.path, name, column, where, start, stop)
+
+
+def _resize(buffers: Sequence[np.ndarray], rows: int) -> None:
+    """More rows or fewer, in place: a copy would hold both."""
+    for buffer in buffers:
+        buffer.resize((rows, buffer.shape[1]), refcheck=False)
+
+
+def _table(reading: _Reading, buffers: list[np.ndarray]) -> Table:
+    """The buffers as a table; they leave the list."""
+    targets, inputs = buffers.pop(), buffers.pop()
+    return Table(inputs, targets[:, 0] if targets.shape[1] else None, reading.names[: reading.dim], reading.left_out)
 
 
 def _open(path: Path) -> Source:
@@ -150,7 +179,10 @@ def _pick(
     if columns is None:
         inputs = [i for i, numeric in enumerate(source.numeric) if numeric and i not in outputs]
         if not inputs:
-            raise ValueError(f"{path} has no column of numbers for the inputs; it has {_listed(source.names)}")
+            raise ValueError(
+                f"{path} has no column of numbers for the inputs, "
+                f"it has {_listed(source.names)}; write numbers like 1.5"
+            )
         left = [i for i, numeric in enumerate(source.numeric) if not numeric and i not in outputs]
         return inputs, outputs, tuple(source.names[i] for i in left)
     asked = [columns] if isinstance(columns, str | int) else columns
