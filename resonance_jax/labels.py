@@ -41,6 +41,20 @@ LABELS = {
     "mean_square_rate": Label("growth rate of the mean square", "1/step"),
     "almost_sure_rate": Label("growth rate of almost every run", "1/step"),
     "rate": Label("growth rate", "1/step"),
+    "shuffled_rate": Label("growth rate of the shuffled rows", "1/step"),
+    "expected_rate": Label("growth rate if each step saw all rows", "1/step"),
+    "block_rate": Label("growth rate where blocks of rows keep their order", "1/step"),
+    "buffer_rate": Label("growth rate behind a shuffle buffer", "1/step"),
+    # streams
+    "rise": Label("largest rise of the error on the way", "decades"),
+    "shuffled_rise": Label("largest rise of the error on the way, shuffled", "decades"),
+    "verdict": Label("what is to blame"),
+    "largest_safe_mu": Label("largest safe momentum"),
+    "largest_safe_eta": Label("largest safe step size"),
+    "block_length": Label("rows that keep their order", "rows"),
+    "buffer_size": Label("rows in the shuffle buffer", "rows"),
+    "modulation": Label("power spectral density of the strongest modulation of B", "steps"),
+    "tongue_period": Label("period at which resonance is expected", "steps"),
     "log_rho": Label("log of the spectral radius over a period", symbol=r"\log\rho"),
 }
 

@@ -9,6 +9,7 @@ import xarray as xr
 
 import resonance_jax as rj
 from resonance_jax.streams import time_scales
+from resonance_jax.streams.large import diagnose_parts
 from resonance_jax.theory.recorded import growth, verdicts
 from resonance_jax.theory.recorded.growth import Rates
 from resonance_jax.theory.recorded.plane import plane
@@ -62,7 +63,7 @@ def test_growth_in_time_order_is_that_of_floquet():
 
 @pytest.fixture(scope="module")
 def sinusoid():
-    return record(rj.shifts.sinusoid(1 / 22), 4000, 20)
+    return record(rj.shifts.sinusoid(1 / 22), 2200, 20)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +106,7 @@ def test_it_agrees_with_explain(diagnosed):
 def test_it_prints_what_a_stranger_can_act_on(diagnosed):
     text = str(diagnosed)
     for part in (
-        "80,000 rows of 1 input, 20 a step: 4,000 steps a pass, 2 weights.",
+        "44,000 rows of 1 input, 20 a step: 2,200 steps a pass, 2 weights.",
         "At momentum 0.99 and step size 0.01, growth per step is",
         "order: runs diverge in time order and converge when the rows are shuffled: the order is to blame.",
         "Model: period 22",
@@ -115,6 +116,27 @@ def test_it_prints_what_a_stranger_can_act_on(diagnosed):
     ):
         assert part in text
     assert diagnosed.data.growth_rate.attrs["units"] == "1/step"
+
+
+def test_a_stream_in_parts_is_the_mean_of_its_parts(sinusoid):
+    settings = dict(samples=20, mu=0.5, eta=0.01, mus=[0.9, 0.99], etas=[0.02], model=False)
+    parts = [sinusoid[:14_000], sinusoid[14_000:28_000], sinusoid[28_000:42_000], sinusoid[43_990:]]
+    found = diagnose_parts(iter(parts), **settings)
+    alone = [plane(rj.problems.recorded(part, samples=20).least_squares, *_axes(found), 4) for part in parts[:3]]
+    rates = np.stack([each.growth_rate for each in alone])
+    assert np.allclose(found.data.growth_rate, rates.mean(0), atol=1e-7)
+    spread = np.maximum(rates.std(0, ddof=1) / np.sqrt(3), 0)
+    assert (found.data.growth_rate_standard_error >= spread - 1e-9).all()
+    assert np.allclose(found.data.rise, np.max([each.rise for each in alone], axis=0))
+    assert found.verdict == "stable"
+    assert verdicts.NAMES[int(found.data.verdict.sel(mu=0.99, eta=0.01))] == "order"
+    assert "This is the first of 3 parts, 2,100 steps in all." in str(found)
+    with pytest.raises(ValueError, match="a diagnosis needs rows, got a stream without any"):
+        diagnose_parts(iter([]), **settings)
+
+
+def _axes(found):
+    return found.data.mu.values, found.data.eta.values
 
 
 def one_cell(rows, samples, mu, eta):

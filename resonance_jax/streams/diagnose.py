@@ -4,29 +4,20 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
-import xarray as xr
 from jax import Array
 
 from resonance_jax import checks
-from resonance_jax.labels import attrs
 from resonance_jax.problems.base import Recorded
-from resonance_jax.problems.linear_regression import linear_regression
 from resonance_jax.problems.recorded import recorded
-from resonance_jax.shifts.fit import fit
-from resonance_jax.streams import time_scales
-from resonance_jax.streams.diagnosis import Diagnosis, Model
-from resonance_jax.streams.remedies import remedies
-from resonance_jax.sweep import sweep
-from resonance_jax.theory.noise.almost_sure import almost_sure_growth
-from resonance_jax.theory.recorded import growth, verdicts
+from resonance_jax.streams.conclude import conclude, recorded_of
+from resonance_jax.streams.diagnosis import Diagnosis
+from resonance_jax.theory.recorded.growth import LEAST_PASS
 from resonance_jax.theory.recorded.plane import plane
 
 MOMENTA = 1 - np.geomspace(1, 1e-3, 28)  # of the plane, from 0 to 0.999
 STEP_SIZES = np.geomspace(1e-4, 1, 29)  # of the plane, in units of the largest step size of a quadratic, 4 / curvature
 UNEVEN = 100.0  # ratio of deviations, and of a mean to its deviation, from which on columns should be standardised
-MODEL_RUNS = 8  # of the model of the stream
 
 
 def diagnose(
@@ -66,7 +57,7 @@ def diagnose(
         targets: one for each row; only checked.
         samples: consecutive rows of a step.
         mu, eta: your own momentum and step size, which the diagnosis then looks at closely. They are added to the
-            plane. None: the setting at which the order does most harm.
+            plane. Where one is None, the diagnosis looks at the setting at which the order does most harm.
         features, bias, loss_factor: as `rj.problems.recorded`.
         mus, etas: of the plane, ascending; None takes 28 momenta from 0 to 0.999, and 29 step sizes over the four
             decades below the largest at which any quadratic with the mean curvature of the rows converges.
@@ -92,86 +83,26 @@ def diagnose(
     ('stable', True)
     """
     problem = recorded(inputs, targets, samples=samples, features=features, bias=bias, loss_factor=loss_factor)
-    linear = problem.least_squares
-    assert linear is not None
-    assert linear.recorded is not None
-    rows = linear.recorded
-    _check(rows, mu, eta, permutations)
-    _warn_of_scales(rows.rows[:, : rows.rows.shape[1] - int(bias)])
-    momenta = _axis("mus", MOMENTA if mus is None else mus, mu)
+    linear, rows = recorded_of(problem)
+    check_stream(rows, bias, mu, eta, permutations)
+    data = plane(linear, *plane_axes(rows, mu, eta, mus, etas), permutations, progress=progress)
+    return conclude(problem, data, mu=mu, eta=eta, bias=bias, loss_factor=loss_factor, model=model)
+
+
+def plane_axes(
+    rows: Recorded, mu: float | None, eta: float | None, mus: Any, etas: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """Momenta and step sizes of the plane, with the user's own among them."""
     largest = 4 / np.linalg.eigvalsh(rows.curvature)[-1]
-    step_sizes = _axis("etas", largest * STEP_SIZES if etas is None else etas, eta)
-    data = plane(linear, momenta, step_sizes, permutations, progress=progress)
-    data["modulation"] = time_scales.modulation(rows.rows, samples, rows.curvature)
-    setting = (_nearest(momenta, mu), _nearest(step_sizes, eta)) if mu is not None and eta is not None else _worst(data)
-    what = (
-        f"{len(rows.rows):,} rows of {problem.dim} input{'s' * (problem.dim > 1)}, {samples} a step: "
-        f"{rows.steps:,} steps a pass, {linear.num_weights} weights."
-    )
-    if setting is None:
-        return Diagnosis(data, None, None, False, "", None, (), None, what)
-    verdict = verdicts.NAMES[int(data.verdict.sel(mu=setting[0], eta=setting[1]))]
-    returns_at, behind_buffer = None, None
-    if verdict in ("order", "both", "bursts"):
-        by_block = time_scales.by_block(linear, len(rows.rows), setting, permutations)
-        behind_buffer = time_scales.by_buffer(linear, len(rows.rows), setting, permutations)
-        returns_at = time_scales.growth_returns_at(by_block)
-        data = data.assign(
-            block_rate=by_block.rate,
-            block_rate_standard_error=by_block.standard_error,
-            buffer_rate=behind_buffer.rate,
-            buffer_rate_standard_error=behind_buffer.standard_error,
-        )
-    data["tongue_period"] = time_scales.tongue_periods(rows.curvature, setting)
-    row_bytes = rows.rows.itemsize * (problem.dim + int(targets is not None))
-    found = remedies(data, *setting, behind_buffer, row_bytes) if verdict != "stable" else ()
-    measured = float(data.growth_rate.sel(mu=setting[0], eta=setting[1]))
-    return Diagnosis(
-        data=_labelled(data),
-        mu=setting[0],
-        eta=setting[1],
-        own=mu is not None and eta is not None,
-        verdict=verdict,
-        returns_at=returns_at,
-        remedies=found,
-        model=_model(rows, bias, loss_factor, setting, measured) if model else None,
-        what=what,
-    )
+    momenta = _axis("mus", MOMENTA if mus is None else mus, mu)
+    return momenta, _axis("etas", largest * STEP_SIZES if etas is None else etas, eta)
 
 
-def _worst(data: xr.Dataset) -> tuple[float, float] | None:
-    """The setting that grows fastest of those that the order alone makes diverge."""
-    blamed = data.growth_rate.where(data.verdict == verdicts.NAMES.index("order"))
-    if not bool(blamed.notnull().any()):
-        return None
-    where = blamed.argmax(("mu", "eta"))
-    return float(data.mu[where["mu"]]), float(data.eta[where["eta"]])
-
-
-def _model(rows: Recorded, bias: bool, loss_factor: float, setting: tuple[float, float], measured: float) -> Model:
-    """Growth of a typical run under the model of the stream."""
-    inputs = rows.rows[:, : rows.rows.shape[1] - int(bias)]
-    found = fit(inputs, rows.samples)
-    problem = linear_regression(
-        dim=inputs.shape[1], samples=rows.samples, input_variance=found.covariance, bias=bias, loss_factor=loss_factor
-    )
-
-    def point(seed: Array) -> dict[str, Any]:
-        return {
-            "rate": almost_sure_growth(
-                found.shift, problem, mu=setting[0], eta=setting[1], key=jax.random.key(seed), num_steps=10_000
-            ).rate
-        }
-
-    rates = sweep(point, {"seed": np.arange(MODEL_RUNS)}).rate.values.astype(float)
-    rate, error = float(rates.mean()), float(rates.std(ddof=1) / np.sqrt(MODEL_RUNS))
-    return Model(found, rate, error, bool(np.sign(rate) == np.sign(measured)))
-
-
-def _check(rows: Recorded, mu: Any, eta: Any, permutations: Any) -> None:
-    if rows.steps < growth.LEAST_PASS:
+def check_stream(rows: Recorded, bias: bool, mu: Any, eta: Any, permutations: Any) -> None:
+    """ValueError for a short stream or a setting out of its range; a warning for columns of uneven scales."""
+    if rows.steps < LEAST_PASS:
         raise ValueError(
-            f"a diagnosis needs at least {growth.LEAST_PASS} steps a pass, got {rows.steps} of {rows.samples} rows; "
+            f"a diagnosis needs at least {LEAST_PASS} steps a pass, got {rows.steps} of {rows.samples} rows; "
             "take fewer rows a step, or a longer stream"
         )
     if mu is not None:
@@ -179,6 +110,7 @@ def _check(rows: Recorded, mu: Any, eta: Any, permutations: Any) -> None:
     if eta is not None:
         checks.between("eta", eta, 0, np.inf, "give a positive step size", open_low=True)
     checks.at_least_one("permutations", permutations, "shuffled runs tell the order from the noise")
+    _warn_of_scales(rows.rows[:, : rows.rows.shape[1] - int(bias)])
 
 
 def _warn_of_scales(x: np.ndarray) -> None:
@@ -187,7 +119,7 @@ def _warn_of_scales(x: np.ndarray) -> None:
         warnings.warn(
             f"columns have deviations from {deviations.min():.3g} to {deviations.max():.3g} and means up to "
             f"{means.max():.3g}: one step size does not suit all of them; standardise them, (x - x.mean(0)) / x.std(0)",
-            stacklevel=3,
+            stacklevel=4,
         )
 
 
@@ -201,13 +133,3 @@ def _axis(name: str, values: Any, own: float | None) -> np.ndarray:
     if own is None or np.isclose(array, own, rtol=1e-6, atol=0).any():
         return array
     return np.sort(np.append(array, own))
-
-
-def _nearest(values: np.ndarray, own: float) -> float:
-    return float(values[np.abs(values - own).argmin()])
-
-
-def _labelled(data: xr.Dataset) -> xr.Dataset:
-    for name in data.variables:
-        data[name].attrs = attrs(str(name)) | data[name].attrs
-    return data

@@ -12,24 +12,21 @@ from resonance_jax.theory.recorded.verdicts import HARMLESS, signs
 
 ORDERS = 3  # tongues that are listed
 MODES = 6  # directions of largest curvature whose modulation is looked at
+SEEDS = 2  # runs for each length of the blocks and size of the buffer
 SEGMENTS = 8  # of the stream, at least, whose spectra are averaged
 
 
-def by_block(
-    problem: LeastSquares, rows: int, setting: tuple[float, float], seeds: int, **options: Any
-) -> growth.Rates:
+def by_block(problem: LeastSquares, rows: int, setting: tuple[float, float], **options: Any) -> growth.Rates:
     """Growth where blocks of 1, 2, 4, ... rows keep their order, up to all rows."""
     lengths = np.append(2 ** np.arange(int(np.log2(rows - 1)) + 1), rows)
-    return _over(problem, blocks, "block_length", lengths, setting, seeds, options)
+    return _over(problem, blocks, "block_length", lengths, setting, options)
 
 
-def by_buffer(
-    problem: LeastSquares, rows: int, setting: tuple[float, float], seeds: int, **options: Any
-) -> growth.Rates:
+def by_buffer(problem: LeastSquares, rows: int, setting: tuple[float, float], **options: Any) -> growth.Rates:
     """Growth behind a shuffle buffer of 1, 2, 4, ... rows, up to all rows."""
     sizes = 2 ** np.arange(int(np.log2(rows)) + 1)
     largest = int(sizes[-1])
-    return _over(problem, lambda size: buffer(size, max_size=largest), "buffer_size", sizes, setting, seeds, options)
+    return _over(problem, lambda size: buffer(size, max_size=largest), "buffer_size", sizes, setting, options)
 
 
 def _over(
@@ -38,11 +35,10 @@ def _over(
     name: str,
     values: np.ndarray,
     setting: tuple[float, float],
-    seeds: int,
     options: dict[str, Any],
 ) -> growth.Rates:
     mu, eta = setting
-    axes = dict(of_order=values.astype(np.int32), seed=np.arange(1, seeds + 1), mu=[mu], eta=[eta])
+    axes = dict(of_order=values.astype(np.int32), seed=np.arange(1, SEEDS + 1), mu=[mu], eta=[eta])
     size = growth.sizes(problem, axes, order, **options)
     size = size.isel(mu=0, eta=0, drop=True).rename(of_order=name)
     assert problem.recorded is not None

@@ -20,8 +20,8 @@ def plane(
         progress: show a bar.
 
     Returns:
-        `growth_rate`, `shuffled_rate`, their standard errors, `expected_rate`, `rise` and `verdict`, over `mu` and
-        `eta`; `largest_safe_mu` for each step size, `largest_safe_eta` for each momentum.
+        Over `mu` and `eta`: `growth_rate`, `shuffled_rate`, their standard errors, `expected_rate`, `rise`,
+        `shuffled_rise` and `verdict`; `largest_safe_mu` for each step size, `largest_safe_eta` for each momentum.
     """
     rows = problem.recorded
     assert rows is not None
@@ -37,7 +37,12 @@ def plane(
     clock = growth.clock_of(rows.steps)
     time = growth.in_time(size.isel(run=0), clock)
     mixed = growth.over_seeds(size.isel(run=slice(1, None)), clock, "run")
-    expected = growth.expected_rate(rows.curvature, time.rate.mu, time.rate.eta)
+    return summary(time, mixed, rows.curvature)
+
+
+def summary(time: growth.Rates, mixed: growth.Rates, curvature: np.ndarray) -> xr.Dataset:
+    """The rates as one dataset, with what is expected and what follows from them."""
+    expected = growth.expected_rate(curvature, time.rate.mu, time.rate.eta)
     verdict = verdicts.verdicts(time, mixed, expected)
     return xr.Dataset(
         {
@@ -46,6 +51,7 @@ def plane(
             "rise": time.rise,
             "shuffled_rate": mixed.rate,
             "shuffled_rate_standard_error": mixed.standard_error,
+            "shuffled_rise": mixed.rise,
             "expected_rate": expected,
             "verdict": verdict,
             "largest_safe_mu": verdicts.largest_safe(verdict, "mu"),
