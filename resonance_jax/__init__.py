@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from resonance_jax.runs import spectrum as spectrum
     from resonance_jax.runs.oscillate import oscillate as oscillate
     from resonance_jax.runs.train import train as train
+    from resonance_jax.streams.diagnose import diagnose as diagnose
 
 # Imported when they are first used: matplotlib, flax, optax and xarray take longer to import than JAX.
 _LAZY = {

@@ -11,7 +11,7 @@ import resonance_jax as rj
 from resonance_jax.streams import time_scales
 from resonance_jax.streams.large import diagnose_parts
 from resonance_jax.theory.recorded import growth, verdicts
-from resonance_jax.theory.recorded.growth import Rates
+from resonance_jax.theory.recorded.growth import Growth
 from resonance_jax.theory.recorded.plane import plane
 
 
@@ -163,27 +163,27 @@ def test_a_surrogate_with_the_same_spectrum_has_the_same_blame():
     assert one_cell(np.random.default_rng(0).permutation(x), 1, 0.98, 0.01)[0] == "stable"
 
 
-def test_rates_of_sizes_that_are_known():
+def test_rates_of_sizes_that_are_known(x64):
     clock = growth.clock_of(1000)
     assert clock == growth.Clock(1000, 10, 13, 770)
-    t = clock.times
-    wave = np.log(10) * 2 * np.sin(2 * np.pi * t / 1000)  # over each pass up by two decades and down by four
-    size = xr.DataArray(np.stack([-0.01 * t, 0.002 * t + wave]), dims=("cell", "check"))
-    found = growth.in_time(size, clock)
-    assert np.allclose(found.rate, [-0.01, 0.002], atol=1e-5)
-    assert found.standard_error[0] < 1e-6
-    assert np.isclose(found.rise[0], 0)
-    assert np.isclose(found.rise[1], (0.002 * 9770 + 2 * np.log(10)) / np.log(10), atol=1.0)
-    rng = np.random.default_rng(0)
-    walks = np.cumsum(rng.normal(size=(500, 4, clock.checks + 1)) * np.sqrt(clock.check), axis=-1)
-    found = growth.over_seeds(xr.DataArray(walks, dims=("cell", "run", "check")), clock, "run")
+    t = clock.check * np.arange(clock.checks + 1.0)
+    wave = np.log(10) * 2 * np.sin(2 * np.pi * t / 1000)  # in each pass up by two decades, down by four, and back
+    falls, rises = (growth.of_sizes(jnp.asarray(sizes), clock) for sizes in (-0.01 * t, 0.002 * t + wave))
+    assert np.allclose([falls.rate, rises.rate], [-0.01, 0.002], atol=1e-5)
+    assert falls.standard_error < 1e-6
+    assert np.isclose(falls.rise, 0)
+    assert np.isclose(rises.rise, (0.002 * 8500 + 4 * np.log(10)) / np.log(10), atol=0.1)  # from a trough to a crest
+    walks = np.cumsum(np.random.default_rng(0).normal(size=(500, 4, clock.checks + 1)) * np.sqrt(clock.check), axis=-1)
+    found = jax.jit(jax.vmap(jax.vmap(lambda sizes: growth.of_sizes(sizes, clock))))(walks)
+    mean = growth.mean_over(Growth(*(xr.DataArray(each, dims=("cell", "run")) for each in found)), "run")
     exact = 1 / np.sqrt(4 * 10_000)  # of the drift of a random walk of unit steps
-    assert np.isclose(found.standard_error.mean(), exact, rtol=0.05)
-    assert np.isclose(found.rate.std(), exact, rtol=0.2)
+    assert np.isclose(np.sqrt((mean.standard_error**2).mean()), exact, rtol=0.05)
+    assert np.isclose(mean.rate.std(), exact, rtol=0.2)
+    assert np.array_equal(mean.rise, found.rise.max(1))
 
 
 def rates(rate, error, rise):
-    return Rates(*(xr.DataArray([float(value)], dims="cell") for value in (rate, error, rise)))
+    return Growth(*(xr.DataArray([float(value)], dims="cell") for value in (rate, error, rise)))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_time_scales_of_a_known_line():
 def test_lengths_and_buffers_that_last():
     def found(name, rate, rise=0.0):
         values = 2 ** np.arange(len(rate))
-        return Rates(
+        return Growth(
             *(
                 xr.DataArray(np.broadcast_to(v, len(rate)).astype(float), dims=name, coords={name: values})
                 for v in (rate, 1e-3, rise)

@@ -10,7 +10,7 @@ from resonance_jax.problems.recorded import recorded
 from resonance_jax.streams.conclude import conclude, recorded_of
 from resonance_jax.streams.diagnose import check_stream, plane_axes
 from resonance_jax.streams.diagnosis import Diagnosis
-from resonance_jax.theory.recorded.growth import LEAST_PASS, Rates
+from resonance_jax.theory.recorded.growth import LEAST_PASS, Growth
 from resonance_jax.theory.recorded.plane import plane, summary
 
 
@@ -66,11 +66,11 @@ def _mean(planes: list[xr.Dataset], weights: np.ndarray, curvature: np.ndarray) 
     whole = xr.concat(planes, xr.DataArray(weights, dims="part", name="part"), join="exact")
     share = xr.DataArray(weights, dims="part", coords={"part": whole["part"]})
 
-    def rates(name: str, rise: xr.DataArray) -> Rates:
+    def rates(name: str, rise: xr.DataArray) -> Growth:
         rate = (share * whole[name]).sum("part")
-        own = np.sqrt(((share * whole[f"{name}_standard_error"]) ** 2).sum("part"))
-        spread = np.sqrt((share**2 * (whole[name] - rate) ** 2).sum("part") * len(planes) / (len(planes) - 1))
-        return Rates(rate, np.maximum(own, spread) if len(planes) > 2 else own, rise)
+        own = ((share * whole[f"{name}_standard_error"]) ** 2).sum("part") ** 0.5
+        spread = ((share**2 * (whole[name] - rate) ** 2).sum("part") * len(planes) / (len(planes) - 1)) ** 0.5
+        return Growth(rate, own.where(own > spread, spread) if len(planes) > 2 else own, rise)
 
     time, mixed = rates("growth_rate", whole.rise.max("part")), rates("shuffled_rate", whole.shuffled_rise.max("part"))
     return summary(time, mixed, curvature)

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from resonance_jax.streams import time_scales
-from resonance_jax.theory.recorded import growth
+from resonance_jax.theory.recorded.growth import Growth
 
 
 class Remedy(NamedTuple):
@@ -19,7 +19,7 @@ class Remedy(NamedTuple):
 
 
 def remedies(
-    data: xr.Dataset, mu: float, eta: float, behind_buffer: growth.Rates | None, row_bytes: int
+    data: xr.Dataset, mu: float, eta: float, behind_buffer: Growth | None, row_bytes: int
 ) -> tuple[Remedy, ...]:
     """Those that the diagnosis of a setting knows to work, the momentum first."""
     found = []

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import xarray as xr
+from jax import Array
 
 from resonance_jax.problems.base import LeastSquares
 from resonance_jax.problems.orders import blocks, buffer
-from resonance_jax.theory.recorded import growth
+from resonance_jax.sweep import sweep
+from resonance_jax.theory.recorded.growth import Growth, found_in, growth_of_run, mean_over
 from resonance_jax.theory.recorded.verdicts import HARMLESS, signs
 
 ORDERS = 3  # tongues that are listed
@@ -16,17 +19,17 @@ SEEDS = 2  # runs for each length of the blocks and size of the buffer
 SEGMENTS = 8  # of the stream, at least, whose spectra are averaged
 
 
-def by_block(problem: LeastSquares, rows: int, setting: tuple[float, float], **options: Any) -> growth.Rates:
+def by_block(problem: LeastSquares, rows: int, setting: tuple[float, float]) -> Growth:
     """Growth where blocks of 1, 2, 4, ... rows keep their order, up to all rows."""
     lengths = np.append(2 ** np.arange(int(np.log2(rows - 1)) + 1), rows)
-    return _over(problem, blocks, "block_length", lengths, setting, options)
+    return _over(problem, blocks, "block_length", lengths, setting)
 
 
-def by_buffer(problem: LeastSquares, rows: int, setting: tuple[float, float], **options: Any) -> growth.Rates:
+def by_buffer(problem: LeastSquares, rows: int, setting: tuple[float, float]) -> Growth:
     """Growth behind a shuffle buffer of 1, 2, 4, ... rows, up to all rows."""
     sizes = 2 ** np.arange(int(np.log2(rows)) + 1)
     largest = int(sizes[-1])
-    return _over(problem, lambda size: buffer(size, max_size=largest), "buffer_size", sizes, setting, options)
+    return _over(problem, lambda size: buffer(size, max_size=largest), "buffer_size", sizes, setting)
 
 
 def _over(
@@ -35,29 +38,29 @@ def _over(
     name: str,
     values: np.ndarray,
     setting: tuple[float, float],
-    options: dict[str, Any],
-) -> growth.Rates:
+) -> Growth:
+    def point(number: Array, seed: Array, mu: Array, eta: Array) -> dict[str, Growth]:
+        return {"growth": growth_of_run(problem, order(number), jax.random.key(seed), mu, eta)}
+
     mu, eta = setting
-    axes = dict(of_order=values.astype(np.int32), seed=np.arange(1, SEEDS + 1), mu=[mu], eta=[eta])
-    size = growth.sizes(problem, axes, order, **options)
-    size = size.isel(mu=0, eta=0, drop=True).rename(of_order=name)
-    assert problem.recorded is not None
-    return growth.over_seeds(size, growth.clock_of(problem.recorded.steps), "seed")
+    axes = {"number": values.astype(np.int32), "seed": np.arange(1, SEEDS + 1), "mu": [mu], "eta": [eta]}
+    found = sweep(point, axes).astype(float).isel(mu=0, eta=0, drop=True).rename(number=name)
+    return mean_over(found_in(found), "seed")
 
 
-def growth_returns_at(rates: growth.Rates) -> int | None:
+def growth_returns_at(growth: Growth) -> int | None:
     """Shortest block from which on all longer ones grow; None where none does."""
-    _, grows = signs(rates)
-    return _first_of_the_last(grows.values, rates.rate.block_length.values)
+    _, grows = signs(growth)
+    return _first_of_the_last(grows.values, growth.rate.block_length.values)
 
 
-def smallest_safe_buffer(rates: growth.Rates) -> int | None:
+def smallest_safe_buffer(growth: Growth) -> int | None:
     """Smallest buffer that shrinks, of those from which on no larger one grows or bursts; None where none does."""
-    shrinks, grows = signs(rates)
-    harmless = ~grows & (rates.rise < HARMLESS)
+    shrinks, grows = signs(growth)
+    harmless = ~grows & (growth.rise < HARMLESS)
     lasting = harmless.values & np.logical_and.accumulate(harmless.values[::-1])[::-1]
     found = np.flatnonzero(lasting & shrinks.values)
-    return int(rates.rate.buffer_size.values[found[0]]) if found.size else None
+    return int(growth.rate.buffer_size.values[found[0]]) if found.size else None
 
 
 def _first_of_the_last(holds: np.ndarray, values: np.ndarray) -> int | None:

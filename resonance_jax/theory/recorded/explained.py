@@ -1,13 +1,20 @@
 """One setting on recorded rows: growth in their order and shuffled, and a verdict in words."""
 
+from typing import Any
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import xarray as xr
+from jax import Array
 
 from resonance_jax.problems.base import LeastSquares
 from resonance_jax.problems.orders import shuffled
+from resonance_jax.sweep import sweep
 from resonance_jax.theory import explanation
 from resonance_jax.theory.explanation import Explanation
-from resonance_jax.theory.recorded import growth, verdicts
+from resonance_jax.theory.recorded import verdicts
+from resonance_jax.theory.recorded.growth import Growth, expected_rate, found_in, growth_of_run, mean_over
 
 SEEDS = 8  # of orders that are drawn
 REMEDIES = {
@@ -24,18 +31,21 @@ def explain_rows(problem: LeastSquares, mu: float, eta: float) -> Explanation:
     rows = problem.recorded
     if rows is None:
         raise ValueError("explain knows Gaussian and recorded inputs; for others, sweep rj.theory.almost_sure_growth")
-    clock = growth.clock_of(rows.steps)
 
-    def sizes(order: object, seeds: int) -> xr.DataArray:
-        axes = dict(of_order=[0], seed=np.arange(seeds), mu=[mu], eta=[eta])
-        return growth.sizes(problem, axes, lambda _: order).isel(of_order=0, mu=0, eta=0, drop=True)
+    def run(order: Any, seeds: int) -> Growth:
+        def point(seed: Array) -> dict[str, Growth]:
+            return {
+                "growth": growth_of_run(
+                    problem, order, jax.random.key(seed), jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
+                )
+            }
 
-    if rows.order.label == "time":
-        own = growth.in_time(sizes(rows.order, 1).isel(seed=0, drop=True), clock)
-    else:
-        own = growth.over_seeds(sizes(rows.order, SEEDS), clock, "seed")
-    mixed = growth.over_seeds(sizes(shuffled(), SEEDS), clock, "seed")
-    expected = growth.expected_rate(rows.curvature, xr.DataArray(mu), xr.DataArray(eta))
+        return mean_over(found_in(sweep(point, {"seed": np.arange(seeds)}).astype(float)), "seed")
+
+    dtype = jnp.result_type(float)
+    in_time = rows.order.label == "time"
+    own, mixed = run(rows.order, 1 if in_time else SEEDS), run(shuffled(), SEEDS)
+    expected = expected_rate(rows.curvature, xr.DataArray(mu), xr.DataArray(eta))
     verdict = verdicts.NAMES[int(verdicts.verdicts(own, mixed, expected))]
     step = 2 * (1 + mu) / float(np.linalg.eigvalsh(rows.curvature)[-1])
     sentence = verdicts.MEANINGS[verdict]
@@ -43,7 +53,7 @@ def explain_rows(problem: LeastSquares, mu: float, eta: float) -> Explanation:
         explanation.Rates(np.nan, np.nan, float(own.rate), float(own.standard_error)),
         explanation.Rates(float(expected), np.nan, float(mixed.rate), float(mixed.standard_error)),
         verdict,
-        sentence if rows.order.label == "time" else sentence.replace("in time order", "in this order"),
+        sentence if in_time else sentence.replace("in time order", "in this order"),
         REMEDIES.get(verdict, OTHERWISE).format(step=step),
         None,
     )

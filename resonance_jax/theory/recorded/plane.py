@@ -1,11 +1,15 @@
 """Growth and verdicts over momentum and step size: one compiled sweep."""
 
+import jax
 import numpy as np
 import xarray as xr
+from jax import Array
 
 from resonance_jax.problems.base import LeastSquares
 from resonance_jax.problems.orders import blocks
-from resonance_jax.theory.recorded import growth, verdicts
+from resonance_jax.sweep import sweep
+from resonance_jax.theory.recorded import verdicts
+from resonance_jax.theory.recorded.growth import Growth, expected_rate, found_in, growth_of_run, mean_over
 
 
 def plane(
@@ -28,21 +32,23 @@ def plane(
     # One block of all rows is the order of time, blocks of one row are shuffled: the same program for both.
     lengths, seeds = [len(rows.rows)] + [1] * permutations, [0, *range(permutations)]
     axes = dict(
-        of_order=xr.DataArray(np.array(lengths, np.int32), dims="run"),
+        length=xr.DataArray(np.array(lengths, np.int32), dims="run"),
         seed=xr.DataArray(seeds, dims="run"),
         mu=mus,
         eta=etas,
     )
-    size = growth.sizes(problem, axes, blocks, progress=progress).drop_vars(["of_order", "seed"])
-    clock = growth.clock_of(rows.steps)
-    time = growth.in_time(size.isel(run=0), clock)
-    mixed = growth.over_seeds(size.isel(run=slice(1, None)), clock, "run")
+
+    def point(length: Array, seed: Array, mu: Array, eta: Array) -> dict[str, Growth]:
+        return {"growth": growth_of_run(problem, blocks(length), jax.random.key(seed), mu, eta)}
+
+    found = sweep(point, axes, progress=progress).drop_vars(["length", "seed"]).astype(float)
+    time, mixed = found_in(found.isel(run=0)), mean_over(found_in(found.isel(run=slice(1, None))), "run")
     return summary(time, mixed, rows.curvature)
 
 
-def summary(time: growth.Rates, mixed: growth.Rates, curvature: np.ndarray) -> xr.Dataset:
+def summary(time: Growth, mixed: Growth, curvature: np.ndarray) -> xr.Dataset:
     """The rates as one dataset, with what is expected and what follows from them."""
-    expected = growth.expected_rate(curvature, time.rate.mu, time.rate.eta)
+    expected = expected_rate(curvature, time.rate.mu, time.rate.eta)
     verdict = verdicts.verdicts(time, mixed, expected)
     return xr.Dataset(
         {

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from resonance_jax.theory.recorded.growth import Rates
+from resonance_jax.theory.recorded.growth import Growth
 
 SURE = 2.0  # standard errors
 MARKEDLY = 2.0  # the order is to blame too if it makes runs grow at least this many times as fast as noise alone
@@ -24,7 +24,7 @@ NAMES = tuple(MEANINGS)
 SAFE = NAMES.index("stable")
 
 
-def verdicts(time: Rates, shuffled: Rates, expected: xr.DataArray) -> xr.DataArray:
+def verdicts(time: Growth, shuffled: Growth, expected: xr.DataArray) -> xr.DataArray:
     """Number of the first verdict that fits in `NAMES`.
 
     Args:
@@ -51,11 +51,11 @@ def verdicts(time: Rates, shuffled: Rates, expected: xr.DataArray) -> xr.DataArr
     )
 
 
-def signs(rates: Rates) -> tuple[xr.DataArray, xr.DataArray]:
+def signs(growth: Growth) -> tuple[xr.DataArray, xr.DataArray]:
     """Where runs shrink, and where they grow: by more than two standard errors, or seen from how far they rose."""
-    error = SURE * rates.standard_error
-    shrinks = (rates.rate < -error) | ((rates.rate < 0) & (rates.rise < LEVEL))
-    return shrinks, (rates.rate > error) | ((rates.rate > 0) & (rates.rise >= HARMLESS))
+    error = SURE * growth.standard_error
+    shrinks = (growth.rate < -error) | ((growth.rate < 0) & (growth.rise < LEVEL))
+    return shrinks, (growth.rate > error) | ((growth.rate > 0) & (growth.rise >= HARMLESS))
 
 
 def largest_safe(verdict: xr.DataArray, along: str) -> xr.DataArray:
