@@ -84,7 +84,8 @@ def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_va
         if trend.shape[1] > 1:
             candidates.append((level - base, Motion(trend, p_value)))
         found = line.strongest(columns.y, trend)
-        if found.p_value < line.SIGNIFICANT:
+        repeats = found.p_value < line.SIGNIFICANT
+        if repeats:
             rest = _log_likelihood(found.rest @ columns.back.T)
             price = cost * (2 * len(found.harmonics) * width + 3)  # a frequency is known better than an amplitude
             candidates.append((rest - base - price, Motion(trend, found.p_value, line=found)))
@@ -92,7 +93,9 @@ def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_va
         white = None
         if within is not None:
             white = max(float(weights @ within @ weights) / samples, 1e-9 * np.mean(series**2))
-        process = ar2_in_noise.most_likely(series, white)
+        process, above_line = ar2_in_noise.most_likely(series, white, found.frequency)
+        if repeats and above_line < cost:  # the record does not tell the process from a line
+            continue
         alone = -0.5 * num_steps * (np.log(np.mean(series**2)) + 1)
         gain = process.log_likelihood - alone - cost * (3 + width - 1)
         candidates.append((level - base + gain, Motion(trend, p_value, None, process, weights, direction)))
