@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 NARROWEST = 0.01  # half-width times record, of a process that keeps amplitude and phase all the time
+LONGEST_START = 20_000  # steps that a first guess is made from
 LARGEST_RATIO = 1e8  # of the variance of the process to that of the noise
 
 
@@ -59,12 +60,13 @@ def log_likelihood(z: np.ndarray, phi_1: float, phi_2: float, ratio: float, whit
     correlation = phi_1 / (1 - phi_2)
     excess = ratio * np.array([[1, correlation], [correlation, 1]]) - settled  # of (m_k, m_{k-1}) at the start
     over, under = [1, -phi_1, -phi_2], [1, theta_1, theta_2]
-    impulse = np.zeros_like(z)
     innovations = lfilter(over, under, z)
-    response = np.stack([lfilter(over, under, impulse, zi=zi)[0] for zi in ([1.0, 0.0], [0.0, phi_2])])
+    slowest = max(abs(np.roots(under)), default=0.0)
+    heard = int(min(len(z), 10 + 40 / max(1 - slowest, 1e-9)))  # until a first state is forgotten
+    response = np.stack([lfilter(over, under, np.zeros(heard), zi=zi)[0] for zi in ([1.0, 0.0], [0.0, phi_2])])
     sizes, axes = np.linalg.eigh(excess)
     response = (axes * np.sqrt(np.maximum(sizes, 0))).T @ response  # to a first state of independent numbers
-    pull, posterior = response @ innovations / spread, np.eye(2) + response @ response.T / spread
+    pull, posterior = response @ innovations[:heard] / spread, np.eye(2) + response @ response.T / spread
     squares = float(innovations @ innovations) / spread - float(pull @ np.linalg.solve(posterior, pull))
     scale = squares / len(z) if white is None else white
     log_scales = len(z) * math.log(spread) + math.log(np.linalg.det(posterior))
@@ -110,6 +112,7 @@ def most_likely(z: np.ndarray, white: float | None, line: float) -> tuple[AR2, f
         return start + minimize(loss, simplex[0], method="Nelder-Mead", options=options).x @ moves
 
     wave = 2 * abs(np.mean(z * np.exp(-2j * np.pi * line * np.arange(len(z))))) ** 2  # variance of the line
+    wave = min(wave, np.mean(z**2))  # at half a turn a step it is half of that
     rest = max(np.mean(z**2) - wave, 1e-9 * wave) if white is None else white
     keeps = _at(line, NARROWEST / len(z), np.log(max(wave, 1e-300) / rest))
     steps = np.diag([1.0, min(0.1, 1 / (line * len(z))), 1.0])
@@ -156,6 +159,7 @@ def _decaying(x: np.ndarray) -> tuple[float, float]:
 
 def _start(z: np.ndarray) -> np.ndarray:
     """Where to begin: the best of a grid, by Whittle's approximation to the likelihood."""
+    z = z[:LONGEST_START]
     power = np.abs(np.fft.rfft(z)[1:]) ** 2 / len(z)
     f = np.arange(1, len(power) + 1) / len(z)
     turn = np.exp(-2j * np.pi * f)

@@ -20,7 +20,7 @@ class Fit(NamedTuple):
     model: str  # "periodic", "ar2" or "resting"
     shift: Shift  # for runs and theory; it includes the offset
     frequency: float  # turns per step; 0.0 at rest, and where the record does not tell
-    frequency_error: float  # its standard error
+    frequency_error: float  # its standard error; inf without a frequency
     amplitude: float  # along the direction; of an AR(2) process that of the sine of equal variance
     direction: np.ndarray  # (d,), of length 1; its largest entry is positive
     offset: np.ndarray  # (d,), around which the mean moves
@@ -53,14 +53,17 @@ class Fit(NamedTuple):
             if self.slow > 0:
                 return f"nothing moves but slowly (p = {self.p_value:.1g} for no motion at all)."
             return f"at rest; independent rows would vary as much (p = {self.p_value:.2g})."
-        along = f" along {_vector(self.direction)}" if len(self.direction) > 1 else ""
+        along = f" along {_vector(np.round(self.direction, 3) + 0.0)}" if len(self.direction) > 1 else ""
         share = f"explains {self.explained:.0%} of the motion of the batch means"
         period = f"period {self.period:.4g} +- {self.frequency_error * self.period**2:.1g} steps"
         if self.samples > 1:
             period += f" ({self.period * self.samples:.4g} rows)"
         if self.model == "ar2":
             if not self.frequency:
-                period = f"without a period that {self.num_steps} steps can tell"
+                period = (
+                    f"without a period that {self.num_steps} steps can tell: all frequencies are in it, or only those "
+                    f"that take longer than {self.num_steps / FEWEST_PERIODS:.0f} steps, a third of the record"
+                )
             return f"irregular motion (AR(2)), {period}, typical amplitude {self.amplitude:.2g}{along}, {share}."
         higher = f" with harmonics {', '.join(map(str, self.harmonics[1:]))}" if self.harmonics[1:] else ""
         return f"{period}, amplitude {self.amplitude:.2g}{along}{higher}, {share}."
@@ -141,7 +144,10 @@ def fit(inputs: Any, samples: int) -> Fit:
 
 def _rows(inputs: Any) -> np.ndarray:
     """(N, d) in float64."""
-    rows = np.asarray(inputs)
+    try:
+        rows = np.asarray(inputs)
+    except ValueError as error:
+        raise ValueError(f"inputs must be rows of equal length, got {error}; give (N, d), or (N,)") from None
     if rows.ndim not in (1, 2) or rows.size == 0:
         raise ValueError(
             f"inputs must be rows in the order of time, got shape {rows.shape}; give (N, d), or (N,) for one input"
@@ -178,10 +184,12 @@ def _of_line(motion: Motion, means: np.ndarray, scatter: np.ndarray, samples: in
     num_steps, dim = means.shape
     centre, trend, found = means.mean(axis=0), motion.trend, motion.line
     coefficients, repeats = np.zeros((2, dim)), np.zeros_like(means)
-    frequency = error = 0.0
+    frequency, error = 0.0, np.inf
     if found is not None:
         frequency = found.frequency
-        coefficients = line.fitted(means - trend @ (trend.T @ means), trend, frequency, found.harmonics)
+        coefficients = line.coefficients_of(
+            means - trend @ (trend.T @ means), trend, frequency, found.harmonics
+        )
         repeats = line.waves(frequency, found.harmonics, num_steps) @ coefficients
     offset = centre - repeats.mean(axis=0)
     drift = trend @ (trend.T @ (means - repeats))
@@ -234,7 +242,7 @@ def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, sa
         model="ar2",
         shift=fitted.wandering(found, offset, direction),
         frequency=found.frequency if known else 0.0,
-        frequency_error=found.frequency_error,
+        frequency_error=found.frequency_error if known else np.inf,
         amplitude=float(np.sqrt(2 * found.variance)),
         direction=direction,
         offset=offset,
@@ -250,7 +258,7 @@ def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, sa
 
 def _shares(means: np.ndarray, noise: float) -> Any:
     """A function: shares of these parts, (K, d) each, in the variance of batch means beyond sampling noise."""
-    total = float(np.sum(np.var(means, axis=0))) - noise
+    total = float(np.sum(np.var(means, axis=0)) - noise)
 
     def of(*parts: np.ndarray) -> list[float]:
         sizes = [float(np.sum(np.mean(part**2, axis=0))) for part in parts]

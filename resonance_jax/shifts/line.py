@@ -20,43 +20,55 @@ class Line(NamedTuple):
 
 def waves(frequency: float, harmonics: tuple[int, ...], num_steps: int) -> np.ndarray:
     """Cosine and sine of each harmonic at the steps, (K, 2 harmonics); a sine that is 0 at every step stays 0."""
-    turns = np.outer(np.arange(num_steps), frequency * np.array(harmonics)) % 1
+    first = np.exp(2j * np.pi * (frequency * np.arange(num_steps) % 1))
+    turning = np.stack([first**h for h in harmonics], axis=1)
     still = np.abs(frequency * np.array(harmonics) - 0.5) < 0.25 / num_steps
-    sines = np.where(still[None, :], 0, np.sin(2 * np.pi * turns))
-    return np.stack([np.cos(2 * np.pi * turns), sines], axis=2).reshape(num_steps, -1)
+    return np.stack([turning.real, np.where(still, 0, turning.imag)], axis=2).reshape(num_steps, -1)
 
 
-def fitted(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
-    """Coefficients (2 harmonics, c) of the waves, by least squares beside the trend (K, q), of orthonormal columns."""
+def coefficients_of(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
+    """Coefficients (2 harmonics, c) of the waves, by least squares beside the trend (K, q), of orthonormal columns.
+
+    Args:
+        y: (K, c), without a part along the trend.
+    """
+    gram, product = _normal_equations(y, trend, frequency, harmonics)
+    return np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ product
+
+
+def _normal_equations(
+    y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     x = waves(frequency, harmonics, len(y))
-    x = x - trend @ (trend.T @ x)
-    return np.linalg.lstsq(x, y, rcond=1e-8)[0]
+    along = trend.T @ x
+    return x.T @ x - along.T @ along, x.T @ y
 
 
-def without(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
+def _without(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
     """The series without the waves and the trend."""
-    rest = y - waves(frequency, harmonics, len(y)) @ fitted(y, trend, frequency, harmonics)
+    rest = y - waves(frequency, harmonics, len(y)) @ coefficients_of(y, trend, frequency, harmonics)
     return rest - trend @ (trend.T @ rest)
 
 
 def strongest(y: np.ndarray, trend: np.ndarray) -> Line:
-    """The line of the largest power among the frequencies that turn at least three times, and its harmonics.
+    """The line of the largest power among those that turn at least three times, and its harmonics.
 
     Args:
         y: (K, c), of columns that are uncorrelated and of equal variance; no part along the trend.
         trend: (K, q), orthonormal columns.
     """
-    frequency, p_value = _peak(y, FEWEST_PERIODS, trend.shape[1])
+    fewest = FEWEST_PERIODS if trend.shape[1] == 1 else FEWEST_PERIODS + 1  # apart from the waves of the trend
+    frequency, p_value = _peak(y, fewest, trend.shape[1])
     frequency = _refined(y, trend, frequency, (1,))
     harmonics: tuple[int, ...] = (1,)
     for _ in range(MOST_HARMONICS):
-        rest = without(y, trend, frequency, harmonics)
+        rest = _without(y, trend, frequency, harmonics)
         more = _significant_harmonics(rest, frequency, harmonics)
         if not more:
             return Line(frequency, harmonics, p_value, rest)
         harmonics = (1, *sorted({*harmonics, *more} - {1}))
         frequency = _refined(y, trend, frequency, harmonics)
-    return Line(frequency, harmonics, p_value, without(y, trend, frequency, harmonics))
+    return Line(frequency, harmonics, p_value, _without(y, trend, frequency, harmonics))
 
 
 def strongest_p_value(y: np.ndarray) -> float:
@@ -93,10 +105,12 @@ def _refined(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tupl
 
     half = 0.5 / len(y) / max(harmonics)
     bounds = (max(frequency - half, 0.5 / len(y)), min(frequency + half, 0.5))
-    left = minimize_scalar(
-        lambda f: np.sum(without(y, trend, f, harmonics) ** 2), bounds=bounds, method="bounded", options=dict(xatol=1e-12)
-    )
-    return float(left.x)
+
+    def loss(f: float) -> float:
+        gram, product = _normal_equations(y, trend, f, harmonics)
+        return -float(np.sum(product * (np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ product)))
+
+    return float(minimize_scalar(loss, bounds=bounds, method="bounded", options=dict(xatol=1e-4 * half)).x)
 
 
 def _significant_harmonics(rest: np.ndarray, frequency: float, known: tuple[int, ...]) -> list[int]:

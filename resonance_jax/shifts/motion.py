@@ -8,7 +8,7 @@ from resonance_jax.shifts import ar2_in_noise, line
 from resonance_jax.shifts.ar2_in_noise import AR2
 from resonance_jax.shifts.line import FEWEST_PERIODS, Line
 
-SLOW_STEPS = 64  # records from here on are long enough for slow motion to be more than a straight line
+SLOW_STEPS = 64  # records from here on are long enough for slow motion to be more than a parabola
 SAMPLED = 8  # steps for each column that is looked at; others are left out, those of the least variance first
 
 
@@ -34,25 +34,22 @@ class Columns(NamedTuple):
 def p_of_motion(means: np.ndarray, within: np.ndarray | None, samples: int) -> float:
     """Probability that rows which are independent and alike would look as if their mean moved as much as here.
 
-    Three tests, by the smallest p-value times their number: the strongest line (Fisher), the shape of the whole
-    spectrum (Bartlett), and, with two rows a step or more, the variance of the batch means against that of the rows.
+    By tests of the strongest line (Fisher), of the shape of the whole spectrum (Bartlett), and, with two rows a step or
+    more, of the variance of the batch means against that of the rows. The smallest p-value counts, times their number.
 
     Args:
         means: (K, d), batch means.
         within: (d, d), covariance of the rows of a step; None for one row a step.
         samples: rows of a step.
     """
-    from scipy.stats import f, kstwobign
+    from scipy.stats import f
 
     num_steps = len(means)
     columns = whitened(means - means.mean(axis=0))
     if columns is None:
         return 1.0
-    y, width = columns.y, columns.y.shape[1]
-    found = [line.strongest_p_value(y)]
-    power = np.sum(np.abs(np.fft.rfft(y, axis=0)[1 : (num_steps + 1) // 2]) ** 2, axis=1)
-    away = np.abs(np.cumsum(power) / power.sum() - np.arange(1, len(power) + 1) / len(power)).max()
-    found.append(float(kstwobign.sf(away * np.sqrt(len(power) * width))))
+    width = columns.y.shape[1]
+    found = [white_noise_p_value(columns.y)]
     freedom = num_steps * (samples - 1)
     if within is not None and freedom > 10 * width:
         inner = columns.to @ within @ columns.to.T / samples
@@ -60,6 +57,19 @@ def p_of_motion(means: np.ndarray, within: np.ndarray | None, samples: int) -> f
         ratio = np.mean(1 / noise) * (freedom - width - 1) / freedom * num_steps / (num_steps - 1)
         found.append(float(f.sf(ratio, width * (num_steps - 1), width * freedom)))
     return min(1.0, len(found) * min(found))
+
+
+def white_noise_p_value(y: np.ndarray) -> float:
+    """Probability of such a line, or of such a shape of the spectrum, in white noise; y is (K, c), uncorrelated."""
+    from scipy.stats import kstwobign
+
+    num_steps, width = y.shape
+    power = np.sum(np.abs(np.fft.rfft(y, axis=0)[1 : (num_steps + 1) // 2]) ** 2, axis=1)
+    if not power.sum() > 0:
+        return 1.0
+    away = np.abs(np.cumsum(power) / power.sum() - np.arange(1, len(power) + 1) / len(power)).max()
+    shape = float(kstwobign.sf(away * np.sqrt(len(power) * width)))
+    return min(1.0, 2 * min(line.strongest_p_value(y), shape))
 
 
 def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_value: float) -> Motion:
@@ -73,7 +83,7 @@ def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_va
     assert everything is not None
     width, cost = everything.y.shape[1], np.log(num_steps) / 2
     candidates: list[tuple[float, Motion]] = []
-    for trend in (constant(num_steps), slow(num_steps)):
+    for trend in (constant(num_steps), straight(num_steps), slow(num_steps)):
         still = everything.y - trend @ (trend.T @ everything.y)
         columns = whitened(still)
         if columns is None:
@@ -89,6 +99,8 @@ def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_va
             rest = _log_likelihood(found.rest @ columns.back.T)
             price = cost * (2 * len(found.harmonics) * width + 3)  # a frequency is known better than an amplitude
             candidates.append((rest - base - price, Motion(trend, found.p_value, line=found)))
+            if white_noise_p_value(found.rest) > line.SIGNIFICANT:  # nothing is left for a process to explain
+                continue
         series, weights, direction = _principal(columns, everything)
         white = None
         if within is not None:
@@ -106,12 +118,16 @@ def constant(num_steps: int) -> np.ndarray:
     return np.full((num_steps, 1), num_steps**-0.5)
 
 
+def straight(num_steps: int) -> np.ndarray:
+    return np.linalg.qr(np.stack([np.ones(num_steps), np.arange(num_steps)], axis=1))[0]
+
+
 def slow(num_steps: int) -> np.ndarray:
     """Orthonormal columns (K, q), the constant first, of motion that takes more than a third of the record."""
     t = (np.arange(num_steps) + 0.5) / num_steps
-    columns = [np.ones(num_steps), t - 0.5]
+    columns = [np.ones(num_steps), t - 0.5, (t - 0.5) ** 2]
     if num_steps >= SLOW_STEPS:
-        columns += [(t - 0.5) ** 2, *(np.cos(np.pi * j * t) for j in range(1, 2 * FEWEST_PERIODS))]
+        columns += [np.cos(np.pi * j * t) for j in range(1, 2 * FEWEST_PERIODS + 2)]
     return np.linalg.qr(np.stack(columns, axis=1))[0]
 
 
