@@ -29,6 +29,7 @@ class Fit(NamedTuple):
     slow: float  # share of it that is slower than a third of the record; the shift leaves it out
     p_value: float  # of the line, or of any motion where the model has none
     harmonics: tuple[int, ...]  # of the frequency, that the shift has; 1 is the frequency itself
+    others: tuple[float, ...]  # frequencies of further lines, which the shift leaves out
     samples: int  # rows of a step
     num_steps: int  # in the record
 
@@ -39,32 +40,35 @@ class Fit(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"{self.num_steps} steps of {self.samples} row{'s' * (self.samples > 1)}: {self._headline()}"]
-        if self.slow > 0:
+        third = f"{self.num_steps / FEWEST_PERIODS:.0f} steps, a third of the record"
+        if self.model == "ar2" and not self.frequency:
+            lines.append(f"The record does not tell a period: there is none, or it is longer than {third}.")
+        if self.others:
+            periods = ", ".join(f"{1 / f:.4g}" for f in self.others)
+            lines.append(f"Other lines, which the shift leaves out: periods of {periods} steps.")
+        if self.slow > 0.005:
             lines.append(
-                f"{self.slow:.0%} of the motion of the batch means takes longer than {self.num_steps / FEWEST_PERIODS:.0f} "
-                "steps, a third of the record, which is too short to tell whether it repeats; the shift leaves it out."
+                f"{self.slow:.0%} of the motion takes longer than {third}, too short to tell whether it repeats; the "
+                "shift leaves it out."
             )
         deviations = np.sqrt(np.diag(self.covariance))
-        lines.append(f"offset {_vector(self.offset)}, rows deviate from their mean by {_vector(deviations)}.")
+        lines.append(f"Offset {_vector(self.offset)}; rows deviate from their mean by {_vector(deviations)}.")
         return "\n".join(lines)
 
     def _headline(self) -> str:
         if self.model == "resting":
             if self.slow > 0:
-                return f"nothing moves but slowly (p = {self.p_value:.1g} for no motion at all)."
+                return f"only slow motion (p = {self.p_value:.1g} for none at all)."
             return f"at rest; independent rows would vary as much (p = {self.p_value:.2g})."
         along = f" along {_vector(np.round(self.direction, 3) + 0.0)}" if len(self.direction) > 1 else ""
         share = f"explains {self.explained:.0%} of the motion of the batch means"
-        period = f"period {self.period:.4g} +- {self.frequency_error * self.period**2:.1g} steps"
+        error = self.frequency_error * self.period**2 if self.frequency else 0.0
+        period = f"period {self.period:.{_digits(error)}f} +- {error:.1g} steps"
         if self.samples > 1:
-            period += f" ({self.period * self.samples:.4g} rows)"
+            period += f" ({self.period * self.samples:.{_digits(error * self.samples)}f} rows)"
         if self.model == "ar2":
-            if not self.frequency:
-                period = (
-                    f"without a period that {self.num_steps} steps can tell: all frequencies are in it, or only those "
-                    f"that take longer than {self.num_steps / FEWEST_PERIODS:.0f} steps, a third of the record"
-                )
-            return f"irregular motion (AR(2)), {period}, typical amplitude {self.amplitude:.2g}{along}, {share}."
+            period = f" of {period}" if self.frequency else ""
+            return f"irregular motion (AR(2)){period}, typical amplitude {self.amplitude:.2g}{along}, {share}."
         higher = f" with harmonics {', '.join(map(str, self.harmonics[1:]))}" if self.harmonics[1:] else ""
         return f"{period}, amplitude {self.amplitude:.2g}{along}{higher}, {share}."
 
@@ -217,6 +221,7 @@ def _of_line(motion: Motion, means: np.ndarray, scatter: np.ndarray, samples: in
         slow=slow if trend.shape[1] > 1 else 0.0,
         p_value=motion.p_value,
         harmonics=() if found is None else found.harmonics,
+        others=() if found is None else found.others,
         samples=samples,
         num_steps=num_steps,
     )
@@ -251,6 +256,7 @@ def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, sa
         slow=slow if trend.shape[1] > 1 else 0.0,
         p_value=motion.p_value,
         harmonics=(1,) if known else (),
+        others=(),
         samples=samples,
         num_steps=num_steps,
     )
@@ -278,6 +284,11 @@ def _line_error(coefficients: np.ndarray, rest: np.ndarray, harmonics: tuple[int
 
 def _unit(dim: int) -> np.ndarray:
     return np.eye(dim)[0]
+
+
+def _digits(error: float) -> int:
+    """Digits behind the point that a number with this error deserves."""
+    return int(np.clip(np.ceil(-np.log10(max(error, 1e-9))), 0, 4))
 
 
 def _vector(values: np.ndarray) -> str:

@@ -16,6 +16,7 @@ class Line(NamedTuple):
     harmonics: tuple[int, ...]  # multiples of the frequency that are there; 1 comes first
     p_value: float  # probability of so strong a line in white noise
     rest: np.ndarray  # (K, c), without the line and its harmonics
+    others: tuple[float, ...] = ()  # frequencies of further lines, still in the rest
 
 
 def waves(frequency: float, harmonics: tuple[int, ...], num_steps: int) -> np.ndarray:
@@ -50,15 +51,15 @@ def _without(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tupl
     return rest - trend @ (trend.T @ rest)
 
 
-def strongest(y: np.ndarray, trend: np.ndarray) -> Line:
-    """The line of the largest power among those that turn at least three times, and its harmonics.
+def strongest(y: np.ndarray, trend: np.ndarray, fewest_periods: float) -> Line:
+    """The line of the largest power among those that turn often enough in the record, and its harmonics.
 
     Args:
         y: (K, c), of columns that are uncorrelated and of equal variance; no part along the trend.
         trend: (K, q), orthonormal columns.
+        fewest_periods: that the line has in the record.
     """
-    fewest = FEWEST_PERIODS if trend.shape[1] == 1 else FEWEST_PERIODS + 1  # apart from the waves of the trend
-    frequency, p_value = _peak(y, fewest, trend.shape[1])
+    frequency, p_value = _peak(y, fewest_periods, trend.shape[1])
     frequency = _refined(y, trend, frequency, (1,))
     harmonics: tuple[int, ...] = (1,)
     for _ in range(MOST_HARMONICS):
@@ -76,17 +77,17 @@ def strongest_p_value(y: np.ndarray) -> float:
     return _peak(y, 1, 1)[1]
 
 
-def _peak(y: np.ndarray, fewest_periods: int, num_removed: int) -> tuple[float, float]:
+def _peak(y: np.ndarray, fewest_periods: float, num_removed: int) -> tuple[float, float]:
     """Frequency of the largest power, to half a bin of the periodogram, and its p-value."""
     num_steps, num_columns = y.shape
     power = np.zeros(num_steps + 1)
     for column in y.T:
         power += np.abs(np.fft.rfft(column, 2 * num_steps)) ** 2 / (num_steps / 2)
     power[-1] /= 2  # half a turn a step has no sine
-    power = power[2 * fewest_periods :]
-    largest = int(power.argmax())
-    p_value = _p_value(power[largest] / np.sum(y**2), len(power), num_columns, num_steps - num_removed)
-    return (largest / 2 + fewest_periods) / num_steps, p_value
+    first = round(2 * fewest_periods)
+    largest = first + int(power[first:].argmax())
+    share = power[largest] / max(np.sum(y**2), 1e-300)
+    return largest / 2 / num_steps, _p_value(share, len(power) - first, num_columns, num_steps - num_removed)
 
 
 def _p_value(share: float, tried: int, num_columns: int, num_free: int) -> float:
@@ -103,6 +104,8 @@ def _refined(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tupl
     """The frequency within half a bin of the periodogram that leaves the least."""
     from scipy.optimize import minimize_scalar
 
+    if frequency == 0.5:
+        return frequency
     half = 0.5 / len(y) / max(harmonics)
     bounds = (max(frequency - half, 0.5 / len(y)), min(frequency + half, 0.5))
 
