@@ -127,9 +127,7 @@ def most_likely(z: np.ndarray, white: float | None, line: float) -> tuple[AR2, f
     scale = found(x, coefficients)[1]
     phi_1, phi_2 = coefficients(x)
     error = _peak_error(lambda y: found(y, coefficients)[0], lambda y: peak(*coefficients(y)), x)
-    process = AR2(
-        phi_1, phi_2, _ratio(x, len(z)) * scale, scale, max(likelihoods), peak(phi_1, phi_2), error
-    )
+    process = AR2(phi_1, phi_2, _ratio(x, len(z)) * scale, scale, max(likelihoods), peak(phi_1, phi_2), error)
     return process, max(likelihoods) - likelihoods[0]
 
 

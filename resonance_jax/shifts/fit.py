@@ -40,6 +40,10 @@ class Fit(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"{self.num_steps} steps of {self.samples} row{'s' * (self.samples > 1)}: {self._headline()}"]
+        if self.model != "resting":
+            lines.append(
+                f"The model explains {self.explained:.0%} of the motion of the batch means beyond sampling noise."
+            )
         third = f"{self.num_steps / FEWEST_PERIODS:.0f} steps, a third of the record"
         if self.model == "ar2" and not self.frequency:
             lines.append(f"The record does not tell a period: there is none, or it is longer than {third}.")
@@ -61,16 +65,15 @@ class Fit(NamedTuple):
                 return f"only slow motion (p = {self.p_value:.1g} for none at all)."
             return f"at rest; independent rows would vary as much (p = {self.p_value:.2g})."
         along = f" along {_vector(np.round(self.direction, 3) + 0.0)}" if len(self.direction) > 1 else ""
-        share = f"explains {self.explained:.0%} of the motion of the batch means"
         error = self.frequency_error * self.period**2 if self.frequency else 0.0
         period = f"period {self.period:.{_digits(error)}f} +- {error:.1g} steps"
         if self.samples > 1:
             period += f" ({self.period * self.samples:.{_digits(error * self.samples)}f} rows)"
         if self.model == "ar2":
             period = f" of {period}" if self.frequency else ""
-            return f"irregular motion (AR(2)){period}, typical amplitude {self.amplitude:.2g}{along}, {share}."
+            return f"irregular motion (AR(2)){period}, typical amplitude {self.amplitude:.2g}{along}."
         higher = f" with harmonics {', '.join(map(str, self.harmonics[1:]))}" if self.harmonics[1:] else ""
-        return f"{period}, amplitude {self.amplitude:.2g}{along}{higher}, {share}."
+        return f"{period}, amplitude {self.amplitude:.2g}{along}{higher}."
 
 
 def fit(inputs: Any, samples: int) -> Fit:
@@ -87,27 +90,27 @@ def fit(inputs: Any, samples: int) -> Fit:
     Harmonics are included where they are significant. The sampling noise of a batch mean, covariance / samples, is
     white noise on top of each model.
 
-    How well is the frequency known? Its standard error is `frequency_error`. A line of amplitude A in batch means of
-    noise variance s has sqrt(6 s / A^2 / K^3) / pi over K steps. The peak of an AR(2) process wanders: with a half-width
-    of gamma radians (1 + phi_2 is about 2 gamma) its error is at least sqrt(gamma / K) / (2 pi), so 1% needs more than
-    10^4 gamma / (2 pi f)^2 steps: 200 for `ar2(0.03)`, but 16,000 for `ar2(0.01)`; for three standard errors nine times
-    as many.
+    How well is the frequency known? `frequency_error` is its standard error. For a line of amplitude A in K batch means
+    of noise variance s it is sqrt(6 s / A^2 / K^3) / pi. The peak of an AR(2) process wanders: if its half-width is
+    gamma radians, 1 + phi_2 being 2 gamma, the error is about sqrt(gamma / K) / (2 pi). To know f to 1%, within three
+    standard errors, takes 10^5 gamma / (2 pi f)^2 steps: 2,000 for `ar2(0.03)`, but 160,000 for `ar2(0.01)`. In a
+    record much shorter than 1 / gamma, an AR(2) process cannot be told from a line, and is called periodic.
 
     Motion that turns fewer than three times in the record has no frequency that could be known. If there is much of it,
     it is taken out, `slow` says how much it was, and the model describes the rest.
 
-    The shift stands at the offset while nothing moves. A `Shift` has an iid baseline of mean 0, so where the offset is
-    large, compare with inputs at rest at `fit.offset`, or subtract it from the inputs before training and before the
-    fit.
+    The shift includes the offset. The iid baseline of a `Shift` has a mean of 0, and so has the "iid baseline" that
+    `explain` compares with: it is the stream without motion and without offset. Where the offset is not small compared
+    with the deviations of the rows, subtract it from the inputs, in training and before the fit.
 
     Args:
         inputs: (N, d) rows in the order of time, or (N,) for one input: anything that `np.asarray` takes.
         samples: consecutive rows of a step; rows beyond the last whole step are left out.
 
     Returns:
-        A `Fit`. Its covariance is that of rows around the fitted means, for theory: of rows without the model, for AR(2)
-        of rows within a step, or for `samples=1` of all rows less the motion of the mean. With `samples=1`,
-        `explained` takes the flat part of the spectrum as sampling noise.
+        A `Fit`. Its covariance is what theory needs, that of rows around their mean: of rows less the model; for AR(2)
+        of rows within a step or, with `samples=1`, of all rows less the variance of the process in the record. With
+        `samples=1`, `explained` takes the flat part of the spectrum for sampling noise.
 
     Raises:
         ValueError: rows that are not finite numbers, or fewer than 16 steps.
@@ -117,8 +120,9 @@ def fit(inputs: Any, samples: int) -> Fit:
     >>> rows = 3.0 + 0.5 * np.sin(2 * np.pi * k / 22) + rng.normal(size=20_000)
     >>> found = fit(rows, samples=10)
     >>> print(found)
-    2000 steps of 10 rows: period 22 +- 0.0009 steps (220 rows), amplitude 0.5, explains 98% of the motion of the batch means.
-    offset (3), rows deviate from their mean by (1).
+    2000 steps of 10 rows: period 22.003 +- 0.003 steps (220.03 rows), amplitude 0.51.
+    The model explains 100% of the motion of the batch means beyond sampling noise.
+    Offset (3); rows deviate from their mean by (1).
     >>> problem = rj.problems.linear_regression(dim=1, samples=10, input_variance=found.covariance)
     >>> float(rj.theory.mean_growth(found.shift, problem, mu=0.5, eta=0.01)) < 0
     True
@@ -171,7 +175,7 @@ def _rows(inputs: Any) -> np.ndarray:
     if bad.size:
         row, column = bad[0]
         raise ValueError(
-            f"inputs must be finite, got {rows[row, column]} in row {row}, column {column} ({len(bad)} such entries); "
+            f"inputs must be finite, got {rows[row, column]} in row {row}, column {column} ({len(bad)} such in all); "
             "fill gaps, for example by interpolation, so that the steps stay equally long"
         )
     return rows
@@ -191,9 +195,7 @@ def _of_line(motion: Motion, means: np.ndarray, scatter: np.ndarray, samples: in
     frequency, error = 0.0, np.inf
     if found is not None:
         frequency = found.frequency
-        coefficients = line.coefficients_of(
-            means - trend @ (trend.T @ means), trend, frequency, found.harmonics
-        )
+        coefficients = line.coefficients_of(means - trend @ (trend.T @ means), trend, frequency, found.harmonics)
         repeats = line.waves(frequency, found.harmonics, num_steps) @ coefficients
     offset = centre - repeats.mean(axis=0)
     drift = trend @ (trend.T @ (means - repeats))
@@ -230,7 +232,9 @@ def _of_line(motion: Motion, means: np.ndarray, scatter: np.ndarray, samples: in
 def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, samples: int, noise: float) -> Fit:
     """A mean that follows an AR(2) process."""
     found, weights, direction, trend = motion.process, motion.weights, motion.direction, motion.trend
-    assert found is not None and weights is not None and direction is not None
+    assert found is not None
+    assert weights is not None
+    assert direction is not None
     num_steps = len(means)
     drift = trend @ (trend.T @ means)
     rest, offset = means - drift, means.mean(axis=0)

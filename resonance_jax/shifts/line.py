@@ -1,6 +1,6 @@
 """The strongest line in the spectrum of a series of vectors, with its harmonics, by least squares on the host."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,10 +21,9 @@ class Line(NamedTuple):
 
 def waves(frequency: float, harmonics: tuple[int, ...], num_steps: int) -> np.ndarray:
     """Cosine and sine of each harmonic at the steps, (K, 2 harmonics); a sine that is 0 at every step stays 0."""
-    first = np.exp(2j * np.pi * (frequency * np.arange(num_steps) % 1))
-    turning = np.stack([first**h for h in harmonics], axis=1)
+    angles = 2 * np.pi * (np.outer(np.arange(num_steps), frequency * np.array(harmonics)) % 1)
     still = np.abs(frequency * np.array(harmonics) - 0.5) < 0.25 / num_steps
-    return np.stack([turning.real, np.where(still, 0, turning.imag)], axis=2).reshape(num_steps, -1)
+    return np.stack([np.cos(angles), np.where(still, 0, np.sin(angles))], axis=2).reshape(num_steps, -1)
 
 
 def coefficients_of(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
@@ -113,7 +112,8 @@ def _refined(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tupl
         gram, product = _normal_equations(y, trend, f, harmonics)
         return -float(np.sum(product * (np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ product)))
 
-    return float(minimize_scalar(loss, bounds=bounds, method="bounded", options=dict(xatol=1e-4 * half)).x)
+    found: Any = minimize_scalar(loss, bounds=bounds, method="bounded", options=dict(xatol=1e-4 * half))
+    return float(found.x)
 
 
 def _significant_harmonics(rest: np.ndarray, frequency: float, known: tuple[int, ...]) -> list[int]:
@@ -124,7 +124,7 @@ def _significant_harmonics(rest: np.ndarray, frequency: float, known: tuple[int,
     tried = [h for h in range(2, high + 1) if h not in known]
     if not tried or total <= 1e-24 * num_steps:
         return []
-    turns = np.exp(-2j * np.pi * (np.outer(np.array(tried) * frequency, np.arange(num_steps)) % 1))
+    turns = np.exp(-2j * np.pi * np.outer(np.array(tried) * frequency, np.arange(num_steps)))
     shares = np.sum(np.abs(turns @ rest) ** 2, axis=1) / (num_steps / 2) / total
     return [
         h

@@ -93,22 +93,26 @@ def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_va
         level = _log_likelihood(still) - cost * width * (trend.shape[1] - 1)
         if trend.shape[1] > 1:
             candidates.append((level, Motion(trend, p_value)))
-        lines = _lines(columns.y, trend, FEWEST_PERIODS if trend.shape[1] < 3 else FEWEST_PERIODS + 0.5)
-        found = lines[0][0]
-        if found.p_value < line.SIGNIFICANT:
-            for each, rest in lines:
+        fewest_periods = FEWEST_PERIODS if trend.shape[1] < 3 else FEWEST_PERIODS + 0.5
+        found = line.strongest(columns.y, trend, fewest_periods)
+        repeats = found.p_value < line.SIGNIFICANT
+        if repeats:
+            complete = white_noise_p_value(found.rest) > line.SIGNIFICANT
+            if complete and trend.shape[1] == 1:
+                return Motion(trend, found.p_value, line=found)
+            for each, rest in _with_others(found, trend, fewest_periods):
                 waves = 2 * (len(each.harmonics) + len(each.others)) * width
                 price = cost * (waves + 3 * (1 + len(each.others)))  # a frequency is known better than an amplitude
                 gain = _log_likelihood(rest @ columns.back.T) - _log_likelihood(still) - price
                 candidates.append((level + gain, Motion(trend, each.p_value, line=each)))
-            if white_noise_p_value(found.rest) > line.SIGNIFICANT:  # nothing is left for a process to explain
+            if complete:  # nothing is left for a process to explain
                 continue
         series, weights, direction = _principal(columns, everything)
         white = None
         if within is not None:
-            white = max(float(weights @ within @ weights) / samples, 1e-9 * np.mean(series**2))
+            white = max(float(weights @ within @ weights) / samples, 1e-9 * float(np.mean(series**2)))
         process, above_line = ar2_in_noise.most_likely(series, white, found.frequency)
-        if found.p_value < line.SIGNIFICANT and above_line < cost:  # the record does not tell it from a line
+        if repeats and above_line < cost:  # the record does not tell it from a line
             continue
         alone = -0.5 * num_steps * (np.log(np.mean(series**2)) + 1)
         gain = process.log_likelihood - alone - cost * (3 + width - 1)
@@ -120,9 +124,8 @@ def best_motion(means: np.ndarray, within: np.ndarray | None, samples: int, p_va
     return max(candidates[1:], key=lambda each: (each[1].process is not None, each[0]), default=candidates[0])[1]
 
 
-def _lines(y: np.ndarray, trend: np.ndarray, fewest_periods: float) -> list[tuple[Line, np.ndarray]]:
-    """The strongest line, also with further ones while these are significant; each with what they all leave."""
-    first = line.strongest(y, trend, fewest_periods)
+def _with_others(first: Line, trend: np.ndarray, fewest_periods: float) -> list[tuple[Line, np.ndarray]]:
+    """The strongest line, and it with further ones while these are significant; each with what they all leave."""
     found, others = [(first, first.rest)], ()
     for _ in range(MOST_LINES):
         more = line.strongest(found[-1][1], trend, fewest_periods)
