@@ -60,7 +60,7 @@ def log_likelihood(z: np.ndarray, phi_1: float, phi_2: float, ratio: float, whit
     correlation = phi_1 / (1 - phi_2)
     excess = ratio * np.array([[1, correlation], [correlation, 1]]) - settled  # of (m_k, m_{k-1}) at the start
     over, under = [1, -phi_1, -phi_2], [1, theta_1, theta_2]
-    innovations = lfilter(over, under, z)
+    innovations: Any = lfilter(over, under, z)
     slowest = max(abs(np.roots(under)), default=0.0)
     heard = int(min(len(z), 10 + 40 / max(1 - slowest, 1e-9)))  # until a first state is forgotten
     response = np.stack([lfilter(over, under, np.zeros(heard), zi=zi)[0] for zi in ([1.0, 0.0], [0.0, phi_2])])
@@ -101,7 +101,8 @@ def most_likely(z: np.ndarray, white: float | None, line: float) -> tuple[AR2, f
     from scipy.optimize import minimize
 
     def found(x: np.ndarray, coefficients: Any) -> tuple[float, float]:
-        return log_likelihood(z, *coefficients(x), _ratio(x, len(z)), white)
+        phi_1, phi_2 = coefficients(x)
+        return log_likelihood(z, phi_1, phi_2, _ratio(x, len(z)), white)
 
     def best(coefficients: Any, start: np.ndarray, moves: Any) -> np.ndarray:
         def loss(free: np.ndarray) -> float:

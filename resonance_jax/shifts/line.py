@@ -112,7 +112,7 @@ def _refined(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tupl
         gram, product = _normal_equations(y, trend, f, harmonics)
         return -float(np.sum(product * (np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ product)))
 
-    found: Any = minimize_scalar(loss, bounds=bounds, method="bounded", options=dict(xatol=1e-4 * half))
+    found: Any = minimize_scalar(loss, bounds=bounds, method="bounded", options=dict(xatol=1e-6 * half))
     return float(found.x)
 
 
