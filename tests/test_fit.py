@@ -89,13 +89,13 @@ def test_a_square_wave(T):
     assert np.sqrt(np.mean((means_of(found.shift, 2000) - means) ** 2)) < 0.1
 
 
-@pytest.mark.parametrize(("samples", "num_steps"), [(1, 10_000), (5, 10_000)])
-def test_ar2(samples, num_steps):
-    """f = 0.03 to 1%: its standard error is 0.14%. The variance has one of 40%, as 10,000 steps are 7 coherence times."""
-    found = fit(recorded(means_of(rj.shifts.ar2(0.03), num_steps), samples, seed=4), samples)
+@pytest.mark.parametrize("samples", [1, 5])
+def test_ar2(samples):
+    """f = 0.03 to 1%, with a standard error of 0.14% to 0.25%; that of the variance is 40%, of 7 coherence times."""
+    found = fit(recorded(means_of(rj.shifts.ar2(0.03), 10_000), samples, seed=4), samples)
     assert found.model == "ar2"
     assert found.frequency == pytest.approx(0.03, rel=0.01)
-    assert found.frequency_error == pytest.approx(np.sqrt(7e-4 / num_steps) / 2 / np.pi, rel=0.5)
+    assert 0.7 < found.frequency_error / (np.sqrt(7e-4 / 10_000) / 2 / np.pi) < 2  # more in more noise
     assert found.amplitude**2 / 2 == pytest.approx(0.1, rel=0.8)
     assert found.covariance == pytest.approx(1, abs=0.06)
     assert found.explained > 0.9

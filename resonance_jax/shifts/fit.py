@@ -92,9 +92,10 @@ def fit(inputs: Any, samples: int) -> Fit:
 
     How well is the frequency known? `frequency_error` is its standard error. For a line of amplitude A in K batch means
     of noise variance s it is sqrt(6 s / A^2 / K^3) / pi. The peak of an AR(2) process wanders: if its half-width is
-    gamma radians, 1 + phi_2 being 2 gamma, the error is about sqrt(gamma / K) / (2 pi). To know f to 1%, within three
-    standard errors, takes 10^5 gamma / (2 pi f)^2 steps: 2,000 for `ar2(0.03)`, but 160,000 for `ar2(0.01)`. In a
-    record much shorter than 1 / gamma, an AR(2) process cannot be told from a line, and is called periodic.
+    gamma radians, 1 + phi_2 being 2 gamma, the error is about sqrt(gamma / K) / (2 pi), up to twice that in noise. To
+    know f to 1%, within three standard errors, takes 10^5 gamma / (2 pi f)^2 steps: 2,000 for `ar2(0.03)`, but 160,000
+    for `ar2(0.01)`. In a record shorter than 1 / gamma, an AR(2) process is hard to tell from a line, and may be called
+    periodic.
 
     Motion that turns fewer than three times in the record has no frequency that could be known. If there is much of it,
     it is taken out, `slow` says how much it was, and the model describes the rest.
