@@ -139,6 +139,15 @@ def test_likelihood_of_ar2_in_noise(phi, ratio):
     assert free == pytest.approx(-0.5 * (200 * np.log(scale) + log_det + 200), abs=1e-5)
 
 
+@pytest.mark.parametrize("phi", [(1.9, -0.95), (-0.7, -0.6), (0.5, 0.3), (-0.7, 0.2), (0.0, 0.0)])
+def test_peak_of_ar2(phi):
+    """Where the spectrum is largest on a fine grid; a flat one has its peak at 0."""
+    f = np.linspace(0, 0.5, 50_001)
+    turn = np.exp(-2j * np.pi * f)
+    largest = f[np.abs(1 - phi[0] * turn - phi[1] * turn**2).argmin()]
+    assert ar2_in_noise.peak(*phi) == pytest.approx(largest, abs=2e-5)
+
+
 def test_false_alarms():
     """2,400 streams of iid rows: at a rate of 1e-3, more than 9 alarms have a probability of 1e-4."""
     rng, alarms = np.random.default_rng(6), 0

@@ -35,7 +35,7 @@ def innovation_share(phi_1: float, phi_2: float) -> float:
 
 def peak(phi_1: float, phi_2: float) -> float:
     """Frequency at which the spectrum is largest; 0 or 0.5 where it falls or rises all the way."""
-    cosine = -phi_1 * (1 - phi_2) / (4 * phi_2) if phi_2 < 0 else np.inf * np.sign(phi_1)
+    cosine = -phi_1 * (1 - phi_2) / (4 * phi_2) if phi_2 < 0 else np.copysign(np.inf, phi_1)
     return float(np.arccos(np.clip(cosine, -1, 1)) / (2 * np.pi))
 
 
