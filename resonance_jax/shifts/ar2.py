@@ -1,5 +1,7 @@
 """Experiment 2: the mean of the inputs follows an AR(2) process with a spectral peak at f."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -54,8 +56,8 @@ def process(
     scale: ArrayLike,
     noise_scale: ArrayLike,
     joint_start: bool = True,
-    direction: ArrayLike = (1.0,),
-    offset: ArrayLike = (0.0,),
+    direction: Any = (1.0,),
+    offset: Any = (0.0,),
 ) -> Shift:
     """Mean  offset + m_k direction,  with  m_k = phi_1 m_{k-1} + phi_2 m_{k-2} + xi_k.
 

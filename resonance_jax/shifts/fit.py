@@ -20,7 +20,7 @@ class Fit(NamedTuple):
     model: str  # "periodic", "ar2" or "resting"
     shift: Shift  # for runs and theory; it includes the offset
     frequency: float  # turns per step; 0.0 at rest, and where the record does not tell
-    frequency_error: float  # its standard error
+    frequency_error: float  # its standard error; inf without a frequency
     amplitude: float  # along the direction; of an AR(2) process that of the sine of equal variance
     direction: np.ndarray  # (d,), of length 1; its largest entry is positive
     offset: np.ndarray  # (d,), around which the mean moves
@@ -29,6 +29,7 @@ class Fit(NamedTuple):
     slow: float  # share of it that is slower than a third of the record; the shift leaves it out
     p_value: float  # of the line, or of any motion where the model has none
     harmonics: tuple[int, ...]  # of the frequency, that the shift has; 1 is the frequency itself
+    others: tuple[float, ...]  # frequencies of further lines, which the shift leaves out
     samples: int  # rows of a step
     num_steps: int  # in the record
 
@@ -39,31 +40,40 @@ class Fit(NamedTuple):
 
     def __str__(self) -> str:
         lines = [f"{self.num_steps} steps of {self.samples} row{'s' * (self.samples > 1)}: {self._headline()}"]
-        if self.slow > 0:
+        if self.model != "resting":
             lines.append(
-                f"{self.slow:.0%} of the motion of the batch means takes longer than {self.num_steps / FEWEST_PERIODS:.0f} "
-                "steps, a third of the record, which is too short to tell whether it repeats; the shift leaves it out."
+                f"The model explains {self.explained:.0%} of the motion of the batch means beyond sampling noise."
+            )
+        third = f"{self.num_steps / FEWEST_PERIODS:.0f} steps, a third of the record"
+        if self.model == "ar2" and not self.frequency:
+            lines.append(f"The record does not tell a period: there is none, or it is longer than {third}.")
+        if self.others:
+            periods = ", ".join(f"{1 / f:.4g}" for f in self.others)
+            lines.append(f"Other lines, which the shift leaves out: periods of {periods} steps.")
+        if self.slow > 0.005:
+            lines.append(
+                f"{self.slow:.0%} of the motion takes longer than {third}, too short to tell whether it repeats; the "
+                "shift leaves it out."
             )
         deviations = np.sqrt(np.diag(self.covariance))
-        lines.append(f"offset {_vector(self.offset)}, rows deviate from their mean by {_vector(deviations)}.")
+        lines.append(f"Offset {_vector(self.offset)}; rows deviate from their mean by {_vector(deviations)}.")
         return "\n".join(lines)
 
     def _headline(self) -> str:
         if self.model == "resting":
             if self.slow > 0:
-                return f"nothing moves but slowly (p = {self.p_value:.1g} for no motion at all)."
+                return f"only slow motion (p = {self.p_value:.1g} for none at all)."
             return f"at rest; independent rows would vary as much (p = {self.p_value:.2g})."
-        along = f" along {_vector(self.direction)}" if len(self.direction) > 1 else ""
-        share = f"explains {self.explained:.0%} of the motion of the batch means"
-        period = f"period {self.period:.4g} +- {self.frequency_error * self.period**2:.1g} steps"
+        along = f" along {_vector(np.round(self.direction, 3) + 0.0)}" if len(self.direction) > 1 else ""
+        error = self.frequency_error * self.period**2 if self.frequency else 0.0
+        period = f"period {self.period:.{_digits(error)}f} +- {error:.1g} steps"
         if self.samples > 1:
-            period += f" ({self.period * self.samples:.4g} rows)"
+            period += f" ({self.period * self.samples:.{_digits(error * self.samples)}f} rows)"
         if self.model == "ar2":
-            if not self.frequency:
-                period = f"without a period that {self.num_steps} steps can tell"
-            return f"irregular motion (AR(2)), {period}, typical amplitude {self.amplitude:.2g}{along}, {share}."
+            period = f" of {period}" if self.frequency else ""
+            return f"irregular motion (AR(2)){period}, typical amplitude {self.amplitude:.2g}{along}."
         higher = f" with harmonics {', '.join(map(str, self.harmonics[1:]))}" if self.harmonics[1:] else ""
-        return f"{period}, amplitude {self.amplitude:.2g}{along}{higher}, {share}."
+        return f"{period}, amplitude {self.amplitude:.2g}{along}{higher}."
 
 
 def fit(inputs: Any, samples: int) -> Fit:
@@ -80,27 +90,28 @@ def fit(inputs: Any, samples: int) -> Fit:
     Harmonics are included where they are significant. The sampling noise of a batch mean, covariance / samples, is
     white noise on top of each model.
 
-    How well is the frequency known? Its standard error is `frequency_error`. A line of amplitude A in batch means of
-    noise variance s has sqrt(6 s / A^2 / K^3) / pi over K steps. The peak of an AR(2) process wanders: with a half-width
-    of gamma radians (1 + phi_2 is about 2 gamma) its error is at least sqrt(gamma / K) / (2 pi), so 1% needs more than
-    10^4 gamma / (2 pi f)^2 steps: 200 for `ar2(0.03)`, but 16,000 for `ar2(0.01)`; for three standard errors nine times
-    as many.
+    How well is the frequency known? `frequency_error` is its standard error. For a line of amplitude A in K batch means
+    of noise variance s it is sqrt(6 s / A^2 / K^3) / pi. The peak of an AR(2) process wanders: if its half-width is
+    gamma radians, 1 + phi_2 being 2 gamma, the error is about sqrt(gamma / K) / (2 pi), up to twice that in noise. To
+    know f to 1%, within three standard errors, takes 10^5 gamma / (2 pi f)^2 steps: 2,000 for `ar2(0.03)`, but 160,000
+    for `ar2(0.01)`. In a record shorter than 1 / gamma, an AR(2) process is hard to tell from a line, and may be called
+    periodic.
 
     Motion that turns fewer than three times in the record has no frequency that could be known. If there is much of it,
     it is taken out, `slow` says how much it was, and the model describes the rest.
 
-    The shift stands at the offset while nothing moves. A `Shift` has an iid baseline of mean 0, so where the offset is
-    large, compare with inputs at rest at `fit.offset`, or subtract it from the inputs before training and before the
-    fit.
+    The shift includes the offset. The iid baseline of a `Shift` has a mean of 0, and so has the "iid baseline" that
+    `explain` compares with: it is the stream without motion and without offset. Where the offset is not small compared
+    with the deviations of the rows, subtract it from the inputs, in training and before the fit.
 
     Args:
         inputs: (N, d) rows in the order of time, or (N,) for one input: anything that `np.asarray` takes.
         samples: consecutive rows of a step; rows beyond the last whole step are left out.
 
     Returns:
-        A `Fit`. Its covariance is that of rows around the fitted means, for theory: of rows without the model, for AR(2)
-        of rows within a step, or for `samples=1` of all rows less the motion of the mean. With `samples=1`,
-        `explained` takes the flat part of the spectrum as sampling noise.
+        A `Fit`. Its covariance is what theory needs, that of rows around their mean: of rows less the model; for AR(2)
+        of rows within a step or, with `samples=1`, of all rows less the variance of the process in the record. With
+        `samples=1`, `explained` takes the flat part of the spectrum for sampling noise.
 
     Raises:
         ValueError: rows that are not finite numbers, or fewer than 16 steps.
@@ -110,8 +121,9 @@ def fit(inputs: Any, samples: int) -> Fit:
     >>> rows = 3.0 + 0.5 * np.sin(2 * np.pi * k / 22) + rng.normal(size=20_000)
     >>> found = fit(rows, samples=10)
     >>> print(found)
-    2000 steps of 10 rows: period 22 +- 0.0009 steps (220 rows), amplitude 0.5, explains 98% of the motion of the batch means.
-    offset (3), rows deviate from their mean by (1).
+    2000 steps of 10 rows: period 22.003 +- 0.003 steps (220.03 rows), amplitude 0.51.
+    The model explains 100% of the motion of the batch means beyond sampling noise.
+    Offset (3); rows deviate from their mean by (1).
     >>> problem = rj.problems.linear_regression(dim=1, samples=10, input_variance=found.covariance)
     >>> float(rj.theory.mean_growth(found.shift, problem, mu=0.5, eta=0.01)) < 0
     True
@@ -141,7 +153,10 @@ def fit(inputs: Any, samples: int) -> Fit:
 
 def _rows(inputs: Any) -> np.ndarray:
     """(N, d) in float64."""
-    rows = np.asarray(inputs)
+    try:
+        rows = np.asarray(inputs)
+    except ValueError as error:
+        raise ValueError(f"inputs must be rows of equal length, got {error}; give (N, d), or (N,)") from None
     if rows.ndim not in (1, 2) or rows.size == 0:
         raise ValueError(
             f"inputs must be rows in the order of time, got shape {rows.shape}; give (N, d), or (N,) for one input"
@@ -161,7 +176,7 @@ def _rows(inputs: Any) -> np.ndarray:
     if bad.size:
         row, column = bad[0]
         raise ValueError(
-            f"inputs must be finite, got {rows[row, column]} in row {row}, column {column} ({len(bad)} such entries); "
+            f"inputs must be finite, got {rows[row, column]} in row {row}, column {column} ({len(bad)} such in all); "
             "fill gaps, for example by interpolation, so that the steps stay equally long"
         )
     return rows
@@ -178,10 +193,10 @@ def _of_line(motion: Motion, means: np.ndarray, scatter: np.ndarray, samples: in
     num_steps, dim = means.shape
     centre, trend, found = means.mean(axis=0), motion.trend, motion.line
     coefficients, repeats = np.zeros((2, dim)), np.zeros_like(means)
-    frequency = error = 0.0
+    frequency, error = 0.0, np.inf
     if found is not None:
         frequency = found.frequency
-        coefficients = line.fitted(means - trend @ (trend.T @ means), trend, frequency, found.harmonics)
+        coefficients = line.coefficients_of(means - trend @ (trend.T @ means), trend, frequency, found.harmonics)
         repeats = line.waves(frequency, found.harmonics, num_steps) @ coefficients
     offset = centre - repeats.mean(axis=0)
     drift = trend @ (trend.T @ (means - repeats))
@@ -209,6 +224,7 @@ def _of_line(motion: Motion, means: np.ndarray, scatter: np.ndarray, samples: in
         slow=slow if trend.shape[1] > 1 else 0.0,
         p_value=motion.p_value,
         harmonics=() if found is None else found.harmonics,
+        others=() if found is None else found.others,
         samples=samples,
         num_steps=num_steps,
     )
@@ -217,7 +233,9 @@ def _of_line(motion: Motion, means: np.ndarray, scatter: np.ndarray, samples: in
 def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, samples: int, noise: float) -> Fit:
     """A mean that follows an AR(2) process."""
     found, weights, direction, trend = motion.process, motion.weights, motion.direction, motion.trend
-    assert found is not None and weights is not None and direction is not None
+    assert found is not None
+    assert weights is not None
+    assert direction is not None
     num_steps = len(means)
     drift = trend @ (trend.T @ means)
     rest, offset = means - drift, means.mean(axis=0)
@@ -234,7 +252,7 @@ def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, sa
         model="ar2",
         shift=fitted.wandering(found, offset, direction),
         frequency=found.frequency if known else 0.0,
-        frequency_error=found.frequency_error,
+        frequency_error=found.frequency_error if known else np.inf,
         amplitude=float(np.sqrt(2 * found.variance)),
         direction=direction,
         offset=offset,
@@ -243,6 +261,7 @@ def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, sa
         slow=slow if trend.shape[1] > 1 else 0.0,
         p_value=motion.p_value,
         harmonics=(1,) if known else (),
+        others=(),
         samples=samples,
         num_steps=num_steps,
     )
@@ -250,7 +269,7 @@ def _of_process(motion: Motion, means: np.ndarray, within: np.ndarray | None, sa
 
 def _shares(means: np.ndarray, noise: float) -> Any:
     """A function: shares of these parts, (K, d) each, in the variance of batch means beyond sampling noise."""
-    total = float(np.sum(np.var(means, axis=0))) - noise
+    total = float(np.sum(np.var(means, axis=0)) - noise)
 
     def of(*parts: np.ndarray) -> list[float]:
         sizes = [float(np.sum(np.mean(part**2, axis=0))) for part in parts]
@@ -270,6 +289,11 @@ def _line_error(coefficients: np.ndarray, rest: np.ndarray, harmonics: tuple[int
 
 def _unit(dim: int) -> np.ndarray:
     return np.eye(dim)[0]
+
+
+def _digits(error: float) -> int:
+    """Digits behind the point that a number with this error deserves."""
+    return int(np.clip(np.ceil(-np.log10(max(error, 1e-9))), 0, 4))
 
 
 def _vector(values: np.ndarray) -> str:

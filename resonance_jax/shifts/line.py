@@ -1,6 +1,6 @@
 """The strongest line in the spectrum of a series of vectors, with its harmonics, by least squares on the host."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,47 +16,59 @@ class Line(NamedTuple):
     harmonics: tuple[int, ...]  # multiples of the frequency that are there; 1 comes first
     p_value: float  # probability of so strong a line in white noise
     rest: np.ndarray  # (K, c), without the line and its harmonics
+    others: tuple[float, ...] = ()  # frequencies of further lines, still in the rest
 
 
 def waves(frequency: float, harmonics: tuple[int, ...], num_steps: int) -> np.ndarray:
     """Cosine and sine of each harmonic at the steps, (K, 2 harmonics); a sine that is 0 at every step stays 0."""
-    turns = np.outer(np.arange(num_steps), frequency * np.array(harmonics)) % 1
+    angles = 2 * np.pi * (np.outer(np.arange(num_steps), frequency * np.array(harmonics)) % 1)
     still = np.abs(frequency * np.array(harmonics) - 0.5) < 0.25 / num_steps
-    sines = np.where(still[None, :], 0, np.sin(2 * np.pi * turns))
-    return np.stack([np.cos(2 * np.pi * turns), sines], axis=2).reshape(num_steps, -1)
+    return np.stack([np.cos(angles), np.where(still, 0, np.sin(angles))], axis=2).reshape(num_steps, -1)
 
 
-def fitted(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
-    """Coefficients (2 harmonics, c) of the waves, by least squares beside the trend (K, q), of orthonormal columns."""
+def coefficients_of(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
+    """Coefficients (2 harmonics, c) of the waves, by least squares beside the trend (K, q), of orthonormal columns.
+
+    Args:
+        y: (K, c), without a part along the trend.
+    """
+    gram, product = _normal_equations(y, trend, frequency, harmonics)
+    return np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ product
+
+
+def _normal_equations(
+    y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray]:
     x = waves(frequency, harmonics, len(y))
-    x = x - trend @ (trend.T @ x)
-    return np.linalg.lstsq(x, y, rcond=1e-8)[0]
+    along = trend.T @ x
+    return x.T @ x - along.T @ along, x.T @ y
 
 
-def without(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
+def _without(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tuple[int, ...]) -> np.ndarray:
     """The series without the waves and the trend."""
-    rest = y - waves(frequency, harmonics, len(y)) @ fitted(y, trend, frequency, harmonics)
+    rest = y - waves(frequency, harmonics, len(y)) @ coefficients_of(y, trend, frequency, harmonics)
     return rest - trend @ (trend.T @ rest)
 
 
-def strongest(y: np.ndarray, trend: np.ndarray) -> Line:
-    """The line of the largest power among the frequencies that turn at least three times, and its harmonics.
+def strongest(y: np.ndarray, trend: np.ndarray, fewest_periods: float) -> Line:
+    """The line of the largest power among those that turn often enough in the record, and its harmonics.
 
     Args:
         y: (K, c), of columns that are uncorrelated and of equal variance; no part along the trend.
         trend: (K, q), orthonormal columns.
+        fewest_periods: that the line has in the record.
     """
-    frequency, p_value = _peak(y, FEWEST_PERIODS, trend.shape[1])
+    frequency, p_value = _peak(y, fewest_periods, trend.shape[1])
     frequency = _refined(y, trend, frequency, (1,))
     harmonics: tuple[int, ...] = (1,)
     for _ in range(MOST_HARMONICS):
-        rest = without(y, trend, frequency, harmonics)
+        rest = _without(y, trend, frequency, harmonics)
         more = _significant_harmonics(rest, frequency, harmonics)
         if not more:
             return Line(frequency, harmonics, p_value, rest)
         harmonics = (1, *sorted({*harmonics, *more} - {1}))
         frequency = _refined(y, trend, frequency, harmonics)
-    return Line(frequency, harmonics, p_value, without(y, trend, frequency, harmonics))
+    return Line(frequency, harmonics, p_value, _without(y, trend, frequency, harmonics))
 
 
 def strongest_p_value(y: np.ndarray) -> float:
@@ -64,17 +76,17 @@ def strongest_p_value(y: np.ndarray) -> float:
     return _peak(y, 1, 1)[1]
 
 
-def _peak(y: np.ndarray, fewest_periods: int, num_removed: int) -> tuple[float, float]:
+def _peak(y: np.ndarray, fewest_periods: float, num_removed: int) -> tuple[float, float]:
     """Frequency of the largest power, to half a bin of the periodogram, and its p-value."""
     num_steps, num_columns = y.shape
     power = np.zeros(num_steps + 1)
     for column in y.T:
         power += np.abs(np.fft.rfft(column, 2 * num_steps)) ** 2 / (num_steps / 2)
     power[-1] /= 2  # half a turn a step has no sine
-    power = power[2 * fewest_periods :]
-    largest = int(power.argmax())
-    p_value = _p_value(power[largest] / np.sum(y**2), len(power), num_columns, num_steps - num_removed)
-    return (largest / 2 + fewest_periods) / num_steps, p_value
+    first = round(2 * fewest_periods)
+    largest = first + int(power[first:].argmax())
+    share = power[largest] / max(np.sum(y**2), 1e-300)
+    return largest / 2 / num_steps, _p_value(share, len(power) - first, num_columns, num_steps - num_removed)
 
 
 def _p_value(share: float, tried: int, num_columns: int, num_free: int) -> float:
@@ -91,15 +103,17 @@ def _refined(y: np.ndarray, trend: np.ndarray, frequency: float, harmonics: tupl
     """The frequency within half a bin of the periodogram that leaves the least."""
     from scipy.optimize import minimize_scalar
 
+    if frequency == 0.5:
+        return frequency
     half = 0.5 / len(y) / max(harmonics)
     bounds = (max(frequency - half, 0.5 / len(y)), min(frequency + half, 0.5))
-    left = minimize_scalar(
-        lambda f: np.sum(without(y, trend, f, harmonics) ** 2),
-        bounds=bounds,
-        method="bounded",
-        options=dict(xatol=1e-12),
-    )
-    return float(left.x)
+
+    def loss(f: float) -> float:
+        gram, product = _normal_equations(y, trend, f, harmonics)
+        return -float(np.sum(product * (np.linalg.pinv(gram, rcond=1e-10, hermitian=True) @ product)))
+
+    found: Any = minimize_scalar(loss, bounds=bounds, method="bounded", options=dict(xatol=1e-6 * half))
+    return float(found.x)
 
 
 def _significant_harmonics(rest: np.ndarray, frequency: float, known: tuple[int, ...]) -> list[int]:
@@ -110,7 +124,7 @@ def _significant_harmonics(rest: np.ndarray, frequency: float, known: tuple[int,
     tried = [h for h in range(2, high + 1) if h not in known]
     if not tried or total <= 1e-24 * num_steps:
         return []
-    turns = np.exp(-2j * np.pi * (np.outer(np.array(tried) * frequency, np.arange(num_steps)) % 1))
+    turns = np.exp(-2j * np.pi * np.outer(np.array(tried) * frequency, np.arange(num_steps)))
     shares = np.sum(np.abs(turns @ rest) ** 2, axis=1) / (num_steps / 2) / total
     return [
         h

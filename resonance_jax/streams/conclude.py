@@ -20,6 +20,7 @@ from resonance_jax.theory.recorded import verdicts
 
 MODEL_RUNS = 8  # of the model of the stream
 MODEL_STEPS = 10_000  # of each
+FITTED_STEPS = 20_000  # of the stream, from its beginning: an AR(2) model of ten times as many takes half a minute
 OF_ORDER = ("order", "both", "bursts")  # verdicts that have a time scale
 
 
@@ -105,7 +106,7 @@ def _setting(data: xr.Dataset, mu: float | None, eta: float | None) -> tuple[flo
 def _model(rows: Recorded, bias: bool, loss_factor: float, setting: tuple[float, float], measured: float) -> Model:
     """Growth of a typical run under the model of the stream."""
     inputs = rows.rows[:, : rows.rows.shape[1] - int(bias)]
-    found = fit(inputs, rows.samples)
+    found = fit(inputs[: FITTED_STEPS * rows.samples], rows.samples)
     problem = linear_regression(
         dim=inputs.shape[1], samples=rows.samples, input_variance=found.covariance, bias=bias, loss_factor=loss_factor
     )
