@@ -18,7 +18,7 @@ from rich.table import Table
 import sweeps
 from resonance_jax.checks import at_least_one
 from sweeps import _report
-from sweeps._run import in_order, load, names, run_all
+from sweeps._run import in_order, load, missing, names, run_all
 from sweeps._shared import SCALES
 
 
@@ -54,6 +54,10 @@ def main() -> int:
         show(entry, console)
         if arguments.report:  # after every figure, so that finished work is never lost
             _report.write(arguments.out, entries, len(chosen), arguments.scale, time.perf_counter() - begin)
+    if "all" in arguments.names:
+        for name in filter(missing, names()):
+            needed = ", ".join(missing(name))
+            console.print(f"left out: {name}, which needs {needed}; pip install '.[examples]' brings them")
     console.print(f"wrote {arguments.out}/: dataset, picture and claims of each{', report' * arguments.report}")
     return 0
 

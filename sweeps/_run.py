@@ -1,5 +1,6 @@
 """Running sweep files: one after another, or several at once in separate processes."""
 
+import importlib.util
 import multiprocessing
 import pkgutil
 import time
@@ -35,9 +36,18 @@ def load(name: str) -> SweepFile:
     return sweepfile.load(Path(sweeps.__path__[0]) / f"{file}.py", variant or None)
 
 
+def missing(name: str) -> list[str]:
+    """Packages of the extra `examples` that a sweep file needs, by its `NEEDS`, and that are not installed."""
+    needs = getattr(importlib.import_module(f"sweeps.{name}"), "NEEDS", ())
+    return [package for package in needs if importlib.util.find_spec(package) is None]
+
+
 def in_order() -> list[str]:
-    """What `all` runs: experiments, then appendix; variants follow their default reading."""
-    files = {name: load(name) for name in names()}
+    """What `all` runs: experiments, then appendix; variants follow their default reading.
+
+    Files whose packages are not installed are left out.
+    """
+    files = {name: load(name) for name in names() if not missing(name)}
     chosen = []
     for name in sorted(files, key=lambda name: (not name.startswith("exp"), files[name].text)):
         readings = [f"{name}:{variant}" for variant in files[name].variants]

@@ -18,6 +18,7 @@ from resonance_jax.theory.recorded.growth import Growth, clock_of, growth_of_run
 from sweeps import _streams
 from sweeps._shared import pick
 
+NEEDS = ("statsmodels", "vega_datasets", "sklearn", "pmdarima")  # of the extra `examples`
 WHERE = "beyond the paper, real streams"
 PERMUTATIONS = 4
 LEAST = 0.97  # share of the cells, of those that grow or shrink by more than a standard error

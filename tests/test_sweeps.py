@@ -35,6 +35,8 @@ def test_tiny(name, monkeypatch):
         monkeypatch.setattr(shared, "TAIL", steps)
     monkeypatch.setattr(exp5_adam, "TAIL", 1000)
     module = importlib.import_module(f"sweeps.{name}")
+    for package in getattr(module, "NEEDS", ()):
+        pytest.importorskip(package)
     with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
         data = rj.sweep(module.point, module.axes("tiny"))
     assert all(np.isfinite(data[variable]).all() for variable in data)
