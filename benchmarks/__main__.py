@@ -13,7 +13,18 @@ from pathlib import Path
 
 import jax
 
-from benchmarks import _machine, batch, first_heatmap, growth_chart, plot, scaling, single_run, theory_chart, trained
+from benchmarks import (
+    _machine,
+    batch,
+    first_heatmap,
+    growth_chart,
+    plot,
+    scaling,
+    single_run,
+    stream,
+    theory_chart,
+    trained,
+)
 from benchmarks._measure import Form, Timing, measure, table
 from resonance_jax.checks import at_least_one
 from resonance_jax.engine.cache import use_compilation_cache
@@ -30,6 +41,7 @@ WORKLOADS: dict[str, tuple[str, Callable[[str], list[Form]]]] = {
     "network": ("W4 experiment 6, network", lambda scale: trained.network_forms(exp6_mlp.axes(scale))),
     "single": (single_run.NAME, lambda scale: single_run.forms()),
     "growth": (growth_chart.NAME, growth_chart.forms),
+    "stream": (stream.NAME, stream.forms),
     "batch": (batch.NAME, batch.forms),
 }
 NAMES = [*WORKLOADS, "scaling"]

@@ -1,5 +1,8 @@
 """Growth and verdicts over momentum and step size: one compiled sweep."""
 
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import numpy as np
 import xarray as xr
@@ -27,23 +30,36 @@ def plane(
         Over `mu` and `eta`: `growth_rate`, `shuffled_rate`, their standard errors, `expected_rate`, `rise`,
         `shuffled_rise` and `verdict`; `largest_safe_mu` for each step size, `largest_safe_eta` for each momentum.
     """
-    rows = problem.recorded
-    assert rows is not None
-    # One block of all rows is the order of time, blocks of one row are shuffled: the same program for both.
-    lengths, seeds = [len(rows.rows)] + [1] * permutations, [0, *range(permutations)]
-    axes = dict(
-        length=xr.DataArray(np.array(lengths, np.int32), dims="run"),
-        seed=xr.DataArray(seeds, dims="run"),
-        mu=mus,
-        eta=etas,
-    )
+    found = sweep(point_of(problem), axes_of(problem, mus, etas, permutations), progress=progress)
+    found = found.drop_vars(["length", "seed"]).astype(float)
+    time, mixed = found_in(found.isel(run=0)), mean_over(found_in(found.isel(run=slice(1, None))), "run")
+    assert problem.recorded is not None
+    return summary(time, mixed, problem.recorded.curvature)
+
+
+def point_of(problem: LeastSquares) -> Callable[..., dict[str, Growth]]:
+    """The growth of one run, for `rj.sweep`."""
 
     def point(length: Array, seed: Array, mu: Array, eta: Array) -> dict[str, Growth]:
         return {"growth": growth_of_run(problem, blocks(length), jax.random.key(seed), mu, eta)}
 
-    found = sweep(point, axes, progress=progress).drop_vars(["length", "seed"]).astype(float)
-    time, mixed = found_in(found.isel(run=0)), mean_over(found_in(found.isel(run=slice(1, None))), "run")
-    return summary(time, mixed, rows.curvature)
+    return point
+
+
+def axes_of(problem: LeastSquares, mus: np.ndarray, etas: np.ndarray, permutations: int) -> dict[str, Any]:
+    """One run in time order and several shuffled, for each momentum and step size.
+
+    One block of all rows is the order of time, and blocks of one row are shuffled, so one program serves both.
+    """
+    assert problem.recorded is not None
+    lengths = np.array([len(problem.recorded.rows)] + [1] * permutations, np.int32)
+    seeds = np.array([0, *range(permutations)])
+    return {
+        "length": xr.DataArray(lengths, dims="run"),
+        "seed": xr.DataArray(seeds, dims="run"),
+        "mu": mus,
+        "eta": etas,
+    }
 
 
 def summary(time: Growth, mixed: Growth, curvature: np.ndarray) -> xr.Dataset:
