@@ -16,7 +16,7 @@ from resonance_jax.theory.recorded.verdicts import HARMLESS, signs
 ORDERS = 3  # tongues that are listed
 MODES = 6  # directions of largest curvature whose modulation is looked at
 SEEDS = 2  # runs for each length of the blocks and size of the buffer
-SEGMENTS = 8  # of the stream, at least, whose spectra are averaged
+SEGMENTS = 4  # of the stream, at least, whose spectra are averaged
 
 
 def by_block(problem: LeastSquares, rows: int, setting: tuple[float, float]) -> Growth:
