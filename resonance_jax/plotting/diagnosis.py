@@ -230,7 +230,8 @@ def _spectrum(ax: Axes, data: xr.Dataset) -> None:
     ax.loglog(period, np.maximum(density.values, np.finfo(float).tiny), color="#2b5c8a", lw=1.2)
     found = density.values[density.values > 0]
     if found.size:
-        ax.set_ylim(max(found.min(), 1e-7 * found.max()) / 2, 30 * found.max())  # with room for the legend
+        low, high = max(found.min(), 1e-7 * found.max()) / 2, 2 * found.max()
+        ax.set_ylim(low, high * (high / low) ** 0.12)  # with room for the legend
     ax.set_xlim(period.min(), period.max())
     expected = (
         data.tongue_period if "tongue_period" in data else xr.DataArray(np.zeros((0, 0)), dims=("mode", "tongue"))
