@@ -48,7 +48,7 @@ def whole(tmp_path_factory):
     """One run from end to end: the diagnosis, what was printed, and the folder."""
     folder = tmp_path_factory.mktemp("whole")
     table().to_csv(folder / "data.csv", index=False)
-    setting = ("--samples", 1, "--mu", 0.9, "--eta", 0.05)
+    setting = ("--samples", 1, "--mu", 0.98, "--eta", 0.3)
     plane = ("--mus", "0.9,0.5", "--etas", "0.001:0.01:2", "--no-model")
     found, diagnose = [], rj.diagnose
     with pytest.MonkeyPatch.context() as patch:
@@ -79,7 +79,8 @@ def seen(whole, monkeypatch):
 def test_it_prints_and_writes_the_diagnosis(whole):
     found, shown, out = whole
     assert shown.stdout == f"{found}\n"
-    assert "At momentum 0.9 and step size 0.05" in shown.stdout
+    assert found.verdict == "noise"
+    assert "At momentum 0.98 and step size 0.3" in shown.stdout
     assert "data.csv: input a; target y\n" in shown.stderr
     assert sorted(each.name for each in out.iterdir()) == WRITTEN
     assert (out / "diagnosis.txt").read_text().endswith(f"data.csv: input a; target y\n{found}\n")
@@ -95,7 +96,7 @@ def test_the_dataset_comes_back(whole):
         assert data[name].dims == values.dims
         assert data[name].attrs.get("long_name") == values.attrs.get("long_name")
     assert data.verdict.attrs["flag_meanings"] == found.data.verdict.attrs["flag_meanings"]
-    assert (data.attrs["mu"], data.attrs["eta"], data.attrs["own_setting"]) == (0.9, 0.05, 1)
+    assert (data.attrs["mu"], data.attrs["eta"], data.attrs["own_setting"]) == (0.98, 0.3, 1)
     assert data.attrs["verdict"] == found.verdict
     assert data.attrs["samples"] == 1
     assert data.attrs["file"] == "data.csv"
@@ -107,7 +108,7 @@ def test_the_dataset_comes_back(whole):
 def test_the_table_has_a_line_for_each_cell(whole):
     found, _, out = whole
     lines = pd.read_csv(out / "table.csv")
-    assert len(lines) == found.data.verdict.size == 6
+    assert len(lines) == found.data.verdict.size == 9
     for _, line in lines.iterrows():
         cell = found.data.sel(mu=line.mu, eta=line.eta, method="nearest")
         assert line.verdict == NAMES[int(cell.verdict)]
