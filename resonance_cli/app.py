@@ -64,6 +64,8 @@ AS_OPTIONS = {  # what the library calls its arguments -> what they are on the c
     "chunk=": "--chunk ",
     "shard must be": "--shard must be",
     "another store": "another --out",
+    "columns must": "--features must",
+    "target must": "--target must",
 }
 
 
@@ -268,6 +270,71 @@ def chart(
     from resonance_cli.chart import chart
 
     chart(out, f, mu, eta, amplitude, input_variance, notion.value, samples)
+
+
+@app.command()
+@one_line
+def diagnose(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="Rows in time order: .csv, .tsv, .txt, .npy, .npz, .parquet or .zarr."),
+    ],
+    samples: Annotated[int, typer.Option(min=1, help="Consecutive rows of a step: the batch size.")],
+    features: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="Columns of the inputs: a,b. By default all with numbers but the target."),
+    ] = None,
+    target: Annotated[str | None, typer.Option(metavar="NAME", help="Column of the targets.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Your momentum; by default that which the order harms most.")] = None,
+    eta: Annotated[
+        float | None, typer.Option(help="Your step size; by default that which the order harms most.")
+    ] = None,
+    mus: Annotated[
+        str | None, typer.Option(metavar="VALUES", help="Momenta to look at, e.g. 0.9:0.99:10; by default 0 to 0.999.")
+    ] = None,
+    etas: Annotated[
+        str | None, typer.Option(metavar="VALUES", help="Step sizes to look at; by default four decades of them.")
+    ] = None,
+    standardise: Annotated[
+        bool, typer.Option("--standardise", help="Scale each input to mean 0 and variance 1 over the file.")
+    ] = False,
+    model: Annotated[
+        bool, typer.Option("--model/--no-model", help="Fit a model of the stream and ask theory about it.")
+    ] = True,
+    max_rows: Annotated[
+        int, typer.Option(min=1, help="Rows that are held in memory; longer files are diagnosed in parts.")
+    ] = 1_000_000,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the results.")] = Path("diagnosis"),
+    force: Annotated[bool, typer.Option("--force", help="Write even if the folder is not empty.")] = False,
+    cache: Cache = True,
+) -> None:
+    """Tell whether momentum diverges on your data, what is to blame, and what is safe.
+
+    Rows are taken as they are, in time order and shuffled, over a plane of momentum and step size. Prints the diagnosis
+    and writes diagnosis.txt, diagnosis.png, diagnosis.nc and table.csv, with one line for each setting.
+
+    \b
+    resonance diagnose data.csv --target y --samples 16 --mu 0.99 --eta 0.01
+    resonance diagnose data.parquet --features a,b --samples 1 --standardise --out found
+    """
+    from resonance_cli.diagnose import diagnose
+
+    diagnose(
+        file,
+        samples=samples,
+        features=features,
+        target=target,
+        mu=mu,
+        eta=eta,
+        mus=mus,
+        etas=etas,
+        standardise=standardise,
+        model=model,
+        max_rows=max_rows,
+        out=out,
+        force=force,
+        cache=cache,
+    )
 
 
 @app.command()
