@@ -165,7 +165,7 @@ def test_a_surrogate_with_the_same_spectrum_has_the_same_blame():
 
 def test_rates_of_sizes_that_are_known(x64):
     clock = growth.clock_of(1000)
-    assert clock == growth.Clock(1000, 10, 13, 770)
+    assert clock == growth.Clock(1000, 10, 50, 200)
     t = clock.check * np.arange(clock.checks + 1.0)
     wave = np.log(10) * 2 * np.sin(2 * np.pi * t / 1000)  # in each pass up by two decades, down by four, and back
     falls, rises = (growth.of_sizes(jnp.asarray(sizes), clock) for sizes in (-0.01 * t, 0.002 * t + wave))

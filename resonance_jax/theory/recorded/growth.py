@@ -15,9 +15,10 @@ from resonance_jax.problems.orders import Order
 from resonance_jax.runs.recursion import Run, recursion
 
 LEAST_STEPS = 10_000  # before growth is measured, and at least as many in whole passes while it is
-CHECKS = 800  # at which the size of the error is written down
+CHECKS = 200  # about as often the size of the error is written down
+BLOCK = 25  # steps; a multiple of it between two looks is what runs are quickest at
 PARTS = 10  # of a pass, whose spread gives the standard error
-LEAST_PASS = 40  # steps of a pass, so that a check is no longer than a third of it
+LEAST_PASS = 40  # steps of a pass, of which there are three checks at least
 
 
 class Clock(NamedTuple):
@@ -33,10 +34,10 @@ def clock_of(steps: int) -> Clock:
     """Whole passes of at least as many steps as a rate needs.
 
     >>> clock_of(50_000)
-    Clock(steps=50000, passes=1, check=63, checks=794)
+    Clock(steps=50000, passes=1, check=250, checks=200)
     """
     passes = math.ceil(LEAST_STEPS / steps)
-    check = math.ceil(passes * steps / CHECKS)
+    check = min(math.ceil(passes * steps / CHECKS / BLOCK) * BLOCK, steps // 3)
     return Clock(steps, passes, check, math.ceil(passes * steps / check))
 
 
