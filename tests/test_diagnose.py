@@ -254,6 +254,8 @@ def test_bad_streams_are_named():
         (dict(mu=1.5), r"mu must lie in \[0, 1\], got 1.5"),
         (dict(eta=-1.0), r"eta must lie in \(0, inf\), got -1"),
         (dict(mus=[0.9, 0.5]), "mus must be ascending numbers in one dimension"),
+        (dict(mus=[0.5, 1.5]), r"each of mus must lie in \[0, 1\], got 1.5; give momenta"),
+        (dict(etas=[0.0, 0.1]), r"each of etas must lie in \(0, inf\), got 0.0; give positive step sizes"),
         (dict(etas=[]), "etas must be ascending numbers in one dimension"),
         (dict(permutations=0), "permutations must be a whole number of at least 1"),
     ):

@@ -1,7 +1,7 @@
 """The diagnosis of a stream in one picture: where runs grow, what is to blame, at which time scale, what to do."""
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib.patheffects as effects
 import matplotlib.pyplot as plt
@@ -17,8 +17,6 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from resonance_jax.plotting._marks import text_of
 from resonance_jax.theory.recorded.verdicts import MEANINGS, NAMES
 
-if TYPE_CHECKING:
-    from resonance_jax.streams.diagnosis import Diagnosis
 
 SMALL = 1e-3  # growth per step below which the colours are linear
 SPREAD = 95  # percentile of the rates that the colours reach
@@ -36,7 +34,10 @@ VERDICTS = {  # of each verdict, and what it means in a few words
 }
 
 
-def diagnosis_figure(diagnosis: "Diagnosis") -> Figure:
+Diagnosis = Any  # a `streams.diagnosis.Diagnosis`, which lives above this room and draws itself with it
+
+
+def diagnosis_figure(diagnosis: Diagnosis) -> Figure:
     """Draw a diagnosis.
 
     Growth per step over step size and momentum, in time order and shuffled; a map of the verdicts with the largest safe
@@ -78,7 +79,7 @@ def diagnosis_figure(diagnosis: "Diagnosis") -> Figure:
     return figure
 
 
-def _sentence(diagnosis: "Diagnosis") -> str:
+def _sentence(diagnosis: Diagnosis) -> str:
     if diagnosis.mu is None or diagnosis.eta is None:
         return "No setting of the plane diverges because of the order"
     meaning = MEANINGS[diagnosis.verdict].rstrip(".")
@@ -169,7 +170,7 @@ def _colour_bar(figure: Figure, mesh: Any, axes: list[Axes], data: xr.Dataset, n
     bar.ax.tick_params(labelsize=8)
 
 
-def _star(ax: Axes, diagnosis: "Diagnosis", *, labelled: bool) -> None:
+def _star(ax: Axes, diagnosis: Diagnosis, *, labelled: bool) -> None:
     if diagnosis.mu is None or diagnosis.eta is None:
         return
     data = diagnosis.data
@@ -258,7 +259,7 @@ def _round_ticks(ax: Axes, low: float, high: float) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _kept_order(ax: Axes, diagnosis: "Diagnosis") -> None:
+def _kept_order(ax: Axes, diagnosis: Diagnosis) -> None:
     data = diagnosis.data
     ax.axhline(0, color="0.4", lw=0.8)
     curves = (

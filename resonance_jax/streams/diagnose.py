@@ -17,6 +17,7 @@ from resonance_jax.theory.recorded.plane import plane
 
 MOMENTA = 1 - np.geomspace(1, 1e-3, 28)  # of the plane, from 0 to 0.999
 STEP_SIZES = np.geomspace(1e-4, 1, 29)  # of the plane, in units of the largest step size of a quadratic, 4 / curvature
+RANGES = {"mus": (0, 1, "give momenta"), "etas": (0, np.inf, "give positive step sizes")}
 UNEVEN = 100.0  # ratio of deviations, and of a mean to its deviation, from which on columns should be standardised
 
 
@@ -130,6 +131,9 @@ def _axis(name: str, values: Any, own: float | None) -> np.ndarray:
         raise ValueError(
             f"{name} must be ascending numbers in one dimension, got {values!r}; e.g. np.linspace(0, 0.99, 30)"
         )
+    low, high, remedy = RANGES[name]
+    for value in array[[0, -1]]:
+        checks.between(f"each of {name}", float(value), low, high, remedy, open_low=name == "etas")
     if own is None or np.isclose(array, own, rtol=1e-6, atol=0).any():
         return array
     return np.sort(np.append(array, own))

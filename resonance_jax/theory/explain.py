@@ -20,7 +20,6 @@ from resonance_jax.theory.floquet.mean import mean_growth
 from resonance_jax.theory.frozen import farthest_inputs, held_growth
 from resonance_jax.theory.noise.almost_sure import almost_sure_growth
 from resonance_jax.theory.noise.mean_square import mean_square_growth
-from resonance_jax.theory.recorded.explained import explain_rows
 from resonance_jax.theory.search.resonances import curvatures_each
 
 NUM_RUNS = 32  # their spread gives the standard error of the almost-sure rate
@@ -93,6 +92,8 @@ def explain(
     assert problem is not None
     source = contracts.source_of(shift, problem)
     if not isinstance(source, Shift):
+        from resonance_jax.theory.recorded.explained import explain_rows  # it imports xarray, which is slow
+
         return explain_rows(least_squares, float(mu), float(eta))
     shift = source
     key = jax.random.key(0) if key is None else key
