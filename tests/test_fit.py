@@ -7,8 +7,8 @@ import pytest
 from scipy.linalg import toeplitz
 
 import resonance_jax as rj
-from resonance_jax.shifts import ar2_in_noise
-from resonance_jax.shifts.motion import p_of_motion
+from resonance_jax.shifts.fitting import ar2_in_noise
+from resonance_jax.shifts.fitting.motion import p_of_motion
 
 fit = rj.shifts.fit
 

@@ -17,7 +17,6 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from resonance_jax.plotting._marks import text_of
 from resonance_jax.theory.recorded.verdicts import MEANINGS, NAMES
 
-
 SMALL = 1e-3  # growth per step below which the colours are linear
 SPREAD = 95  # percentile of the rates that the colours reach
 FEW_TICKS = 5

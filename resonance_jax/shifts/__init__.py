@@ -3,7 +3,7 @@
 from resonance_jax.shifts.ar2 import ar2
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.breathing import breathing
-from resonance_jax.shifts.fit import Fit, fit
+from resonance_jax.shifts.fitting.fit import Fit, fit
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.shifts.laws.periodic import Periodic
 from resonance_jax.shifts.laws.redrawn import Redrawn

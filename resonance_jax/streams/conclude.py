@@ -10,7 +10,7 @@ from jax import Array
 from resonance_jax.labels import attrs
 from resonance_jax.problems.base import LeastSquares, Problem, Recorded
 from resonance_jax.problems.linear_regression import linear_regression
-from resonance_jax.shifts.fit import fit
+from resonance_jax.shifts.fitting.fit import fit
 from resonance_jax.streams import time_scales
 from resonance_jax.streams.diagnosis import Diagnosis, Model
 from resonance_jax.streams.remedies import remedies

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import xarray as xr
 
-from resonance_jax.shifts.fit import Fit
+from resonance_jax.shifts.fitting.fit import Fit
 from resonance_jax.streams.remedies import Remedy
 from resonance_jax.theory.recorded.verdicts import MEANINGS, NAMES
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from resonance_jax import checks
-from resonance_jax.shifts import fitted, line
 from resonance_jax.shifts.base import Shift
-from resonance_jax.shifts.line import FEWEST_PERIODS, SIGNIFICANT
-from resonance_jax.shifts.motion import Motion, best_motion, constant, p_of_motion
+from resonance_jax.shifts.fitting import fitted, line
+from resonance_jax.shifts.fitting.line import FEWEST_PERIODS, SIGNIFICANT
+from resonance_jax.shifts.fitting.motion import Motion, best_motion, constant, p_of_motion
 
 FEWEST_STEPS = 16
 KNOWN = 0.25  # the frequency of an AR(2) process is given where its relative standard error is below this

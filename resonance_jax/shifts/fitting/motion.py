@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from resonance_jax.shifts import ar2_in_noise, line
-from resonance_jax.shifts.ar2_in_noise import AR2
-from resonance_jax.shifts.line import FEWEST_PERIODS, Line
+from resonance_jax.shifts.fitting import ar2_in_noise, line
+from resonance_jax.shifts.fitting.ar2_in_noise import AR2
+from resonance_jax.shifts.fitting.line import FEWEST_PERIODS, Line
 
 SLOW_STEPS = 64  # records from here on are long enough for slow motion to be more than a parabola
 MOST_LINES = 4  # that are looked for beside the strongest

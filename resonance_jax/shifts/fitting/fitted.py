@@ -6,8 +6,8 @@ from jax import Array
 
 from resonance_jax import naming
 from resonance_jax.shifts.ar2 import process
-from resonance_jax.shifts.ar2_in_noise import AR2
 from resonance_jax.shifts.base import Shift
+from resonance_jax.shifts.fitting.ar2_in_noise import AR2
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.shifts.laws.periodic import Periodic
 from resonance_jax.shifts.periodic import periodic

@@ -1,0 +1,1 @@
+"""A shift for a recorded stream: `fit` is the door."""
