@@ -46,7 +46,8 @@ def main() -> None:
             found = rj.shifts.fit(rows, samples)
             print(
                 f"{name:28} samples {samples:2}: |z| at most {np.abs(z).max():.2f}, "
-                f"beyond 2: {(np.abs(z) > 2).mean():.0%}; signs agree on {same:.1%} of the clear cells; fitted {found.model}, period {found.period:.5g}",
+                f"beyond 2: {(np.abs(z) > 2).mean():.0%}; "
+                f"signs agree on {same:.1%} of the clear cells; fitted {found.model}, period {found.period:.5g}",
                 flush=True,
             )
     z = np.concatenate(everything)
