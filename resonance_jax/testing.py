@@ -70,7 +70,7 @@ def check_law(shift: Shift) -> None:
     square, within six standard errors. `Sampled` promises nothing.
 
     >>> import resonance_jax as rj
-    >>> check_law(rj.shifts.switching(3, dim=2, variance=0.2))
+    >>> check_law(rj.shifts.ar2(0.05))
     """
     law, dim = shift.law, contracts.num_inputs(shift)
     means, variances = (each.shape for each in law.visited(shift))

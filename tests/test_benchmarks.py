@@ -222,7 +222,8 @@ def test_machines_of_one_name_are_told_apart():
     [
         (
             ["heat"],
-            "unknown workload heat; choose any of heatmap, theory, adam, network, single, growth, batch, scaling",
+            "unknown workload heat; choose any of heatmap, theory, adam, network, single, growth, "
+            "stream, batch, scaling",
         ),
         (["--repeats", "0"], "--repeats must be a whole number of at least 1, got 0; it is how many warm calls"),
         (["plot", "no_such.json"], "cannot read no_such.json"),
