@@ -111,13 +111,22 @@ def test_it_prints_what_a_stranger_can_act_on(diagnosed):
         "44,000 rows of 1 input, 20 a step: 2,200 steps a pass, 2 weights.",
         "At momentum 0.99 and step size 0.01, growth per step is",
         "order: runs diverge in time order and converge when the rows are shuffled: the order is to blame.",
-        "period 22",
+        "Model: period 2",
         "What to do:",
         "at this step size: the error falls tenfold in",
         "a shuffle buffer of",
     ):
         assert part in text
     assert diagnosed.data.growth_rate.attrs["units"] == "1/step"
+    calm = str(diagnosed._replace(mu=0.9, verdict="stable", remedies=(), returns_at=None))
+    assert "Safe up to momentum" in calm
+    none_smaller = diagnosed.data.assign(largest_safe_eta=np.nan * diagnosed.data.largest_safe_eta)
+    island = str(diagnosed._replace(mu=0.9, verdict="stable", data=none_smaller))
+    assert "Not every smaller step size is safe at this momentum: look at the plane" in island
+    assert "What to do" not in calm
+    hopeless = str(diagnosed._replace(remedies=()))
+    assert "No setting of the plane with this momentum or this step size is safe; take more rows a step." in hopeless
+    assert "No setting of the plane diverges because of the order." in str(diagnosed._replace(mu=None))
 
 
 def test_a_stream_in_parts_is_the_mean_of_its_parts(sinusoid, monkeypatch):

@@ -79,9 +79,14 @@ class Diagnosis(NamedTuple):
             )
         if self.model is not None:
             lines += _model_lines(self.model)
-        if self.remedies:
+        if self.safe:
+            lines += [
+                _margin("momentum", "step size", self.mu, float(cell.largest_safe_mu)),
+                _margin("step size", "momentum", self.eta, float(cell.largest_safe_eta)),
+            ]
+        elif self.remedies:
             lines += ["What to do:", *(f"    {each.text}" for each in self.remedies)]
-        elif self.verdict != "stable":
+        else:
             lines.append("No setting of the plane with this momentum or this step size is safe; take more rows a step.")
         return "\n".join(lines)
 
@@ -92,6 +97,12 @@ class Diagnosis(NamedTuple):
         periods = ", ".join(f"{each:.4g}" for each in expected[:4])
         text = f"B is modulated most at a period of {strongest:.4g} steps"
         return f"{text}; resonance is expected at {periods} steps." if periods else f"{text}."
+
+
+def _margin(what: str, kept: str, here: float, largest: float) -> str:
+    if largest >= here:
+        return f"Safe up to {what} {largest:.4g} at this {kept}."
+    return f"Not every smaller {what} is safe at this {kept}: look at the plane before you change it."
 
 
 def _counts(verdict: xr.DataArray) -> str:
