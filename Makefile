@@ -17,7 +17,7 @@ paper: $(VENV)/installed  ## every figure and every statement of the paper, in $
 	$(BIN)/python -m sweeps all --scale $(SCALE) --out $(OUT) --report
 
 test: $(VENV)/installed-dev  ## all tests, or those of TESTS="tests/test_fused.py ..."
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+	$(BIN)/python -m pytest -n 2 $(TESTS)
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .

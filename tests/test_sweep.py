@@ -47,7 +47,7 @@ def test_labels_and_provenance(whole):
     assert whole.attrs["resonance_jax"] == rj.__version__
     assert whole.attrs["device"].startswith("1 x cpu")
     assert whole.attrs["point"].endswith("test_sweep.point")
-    assert whole.attrs["compile_seconds"] > 0
+    assert rj.sweep(lambda seed: {"twice": 2 * seed}, dict(seed=[1.0, 2.0])).attrs["compile_seconds"] > 0
     assert whole.attrs["run_seconds"] > 0
     assert whole.attrs["peak_bytes"] > 0
 
