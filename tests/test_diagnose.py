@@ -271,6 +271,8 @@ def test_bad_streams_are_named():
     settings = dict(samples=1, mus=[0.5], etas=[0.01])
     with pytest.raises(ValueError, match="a diagnosis needs at least 40 steps a pass, got 10 of 10 rows; take fewer"):
         rj.diagnose(x, samples=10)
+    with pytest.raises(ValueError, match="a diagnosis needs at least 40 steps a pass, got 2 of 50 rows; take fewer"):
+        rj.theory.explain(problem=rj.problems.recorded(x, samples=50), mu=0.9, eta=0.01)
     for changes, message in (
         (dict(mu=1.5), r"mu must lie in \[0, 1\], got 1.5"),
         (dict(eta=-1.0), r"eta must lie in \(0, inf\), got -1"),

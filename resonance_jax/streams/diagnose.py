@@ -12,7 +12,7 @@ from resonance_jax.problems.base import Recorded
 from resonance_jax.problems.recorded import recorded
 from resonance_jax.streams.conclude import conclude, recorded_of
 from resonance_jax.streams.diagnosis import Diagnosis
-from resonance_jax.theory.recorded.growth import LEAST_PASS
+from resonance_jax.theory.recorded.growth import check_long_enough
 from resonance_jax.theory.recorded.plane import plane
 
 MOMENTA = 1 - np.geomspace(1, 1e-3, 28)  # of the plane, from 0 to 0.999
@@ -101,11 +101,7 @@ def plane_axes(
 
 def check_stream(rows: Recorded, bias: bool, mu: Any, eta: Any, permutations: Any) -> None:
     """ValueError for a short stream or a setting out of its range; a warning for columns of uneven scales."""
-    if rows.steps < LEAST_PASS:
-        raise ValueError(
-            f"a diagnosis needs at least {LEAST_PASS} steps a pass, got {rows.steps} of {rows.samples} rows; "
-            "take fewer rows a step, or a longer stream"
-        )
+    check_long_enough(rows)
     if mu is not None:
         checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
     if eta is not None:

@@ -31,8 +31,8 @@ def diagnose_parts(
     """`diagnose` for a stream that comes in consecutive parts, each of which fits into the memory.
 
     Each part is diagnosed by itself on the same plane. Growth is the mean over the parts, weighted by their steps; the
-    spread between them gives the standard error where there are three or more. Time scale, remedies and model are those
-    of the first part, since shuffling and models reach no farther.
+    spread between them gives the standard error where there are three or more. Time scale, shuffle buffer and model are
+    those of the first part.
 
     Args:
         parts: arrays of rows (n, d), in the order of time. A last part of fewer than 40 steps is left out.

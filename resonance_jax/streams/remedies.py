@@ -12,7 +12,7 @@ from resonance_jax.theory.recorded.growth import Growth
 class Remedy(NamedTuple):
     """A change that makes runs converge on this stream."""
 
-    name: str  # momentum, step size, shuffle or buffer
+    name: str  # momentum, step size or buffer
     value: float  # momentum, step size, or rows in the buffer
     rate: float  # growth per step with it
     text: str

@@ -14,7 +14,14 @@ from resonance_jax.sweep import sweep
 from resonance_jax.theory import explanation
 from resonance_jax.theory.explanation import Explanation
 from resonance_jax.theory.recorded import verdicts
-from resonance_jax.theory.recorded.growth import Growth, expected_rate, found_in, growth_of_run, mean_over
+from resonance_jax.theory.recorded.growth import (
+    Growth,
+    check_long_enough,
+    expected_rate,
+    found_in,
+    growth_of_run,
+    mean_over,
+)
 
 SEEDS = 8  # of orders that are drawn
 REMEDIES = {
@@ -31,6 +38,7 @@ def explain_rows(problem: LeastSquares, mu: float, eta: float) -> Explanation:
     rows = problem.recorded
     if rows is None:
         raise ValueError("explain knows Gaussian and recorded inputs; for others, sweep rj.theory.almost_sure_growth")
+    check_long_enough(rows)
 
     def run(order: Any, seeds: int) -> Growth:
         def point(seed: Array) -> dict[str, Growth]:

@@ -10,7 +10,7 @@ import xarray as xr
 from jax import Array
 
 from resonance_jax.numerics import logscale
-from resonance_jax.problems.base import LeastSquares
+from resonance_jax.problems.base import LeastSquares, Recorded
 from resonance_jax.problems.orders import Order
 from resonance_jax.runs.recursion import Run, recursion
 
@@ -39,6 +39,15 @@ def clock_of(steps: int) -> Clock:
     passes = math.ceil(LEAST_STEPS / steps)
     check = min(math.ceil(passes * steps / CHECKS / BLOCK) * BLOCK, steps // 3)
     return Clock(steps, passes, check, math.ceil(passes * steps / check))
+
+
+def check_long_enough(recorded: Recorded) -> None:
+    """ValueError for a stream of too few steps."""
+    if recorded.steps < LEAST_PASS:
+        raise ValueError(
+            f"a diagnosis needs at least {LEAST_PASS} steps a pass, got {recorded.steps} of {recorded.samples} rows; "
+            "take fewer rows a step, or a longer stream"
+        )
 
 
 class Growth(NamedTuple):
