@@ -12,7 +12,7 @@ import resonance_jax as rj
 from resonance_cli.printing import say
 from resonance_cli.values import parse_values
 from resonance_jax.theory import SafeMomentum
-from resonance_jax.theory.search.resonances import curvatures_of
+from resonance_jax.theory.search.resonances import curvatures_of, turning
 
 matplotlib.use("Agg")  # no window on a cluster
 
@@ -50,8 +50,8 @@ def chart(
     safe = rj.theory.largest_safe_momentum(shift, problem, eta, rate=rate)
     momenta = _momenta(safe) if mu is None else parse_values(mu, "mu").astype(float)
     if f is None:
-        fastest = curvatures_of(shift(0.25), problem).turn(float(momenta.min()), eta)[1]
-        frequencies = np.linspace(0, min(0.5, 1.1 * fastest / np.pi), POINTS)
+        modes = turning(rj.optimizers.heavy_ball(float(momenta.min()), eta), curvatures_of(shift(0.25), problem))
+        frequencies = np.linspace(0, min(0.5, 1.1 * modes.high / np.pi), POINTS)
     else:
         frequencies = parse_values(f, "f").astype(float)
     found = rj.sweep(point, {"f": frequencies, "mu": momenta}, progress=sys.stdout.isatty()).growth_rate

@@ -12,6 +12,7 @@ from resonance_jax.runs.keys import cell_key as cell_key
 from resonance_jax.sweep import sweep as sweep
 
 if TYPE_CHECKING:
+    from resonance_jax import optimizers as optimizers
     from resonance_jax import plotting as plotting
     from resonance_jax import problems as problems
     from resonance_jax import shifts as shifts
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "diagnose": "resonance_jax.streams.diagnose:diagnose",
     "oscillate": "resonance_jax.runs.oscillate:oscillate",
+    "optimizers": "resonance_jax.optimizers",
     "plotting": "resonance_jax.plotting",
     "problems": "resonance_jax.problems",
     "shifts": "resonance_jax.shifts",
@@ -41,6 +43,7 @@ __all__ = [
     "diagnose",
     "log10_mean",
     "logscale",
+    "optimizers",
     "oscillate",
     "plotting",
     "problems",

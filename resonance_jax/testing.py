@@ -14,6 +14,7 @@ from jax import Array
 
 from resonance_jax.numerics import entrywise
 from resonance_jax.numerics.products import LinearMap
+from resonance_jax.optimizers.linear import heavy_ball
 from resonance_jax.problems.base import Problem, Stream
 from resonance_jax.problems.linear_regression import linear_regression
 from resonance_jax.runs import contracts
@@ -84,13 +85,12 @@ def check_law(shift: Shift) -> None:
         return
     cycle = 1.0 if law.cycle is None or not np.isfinite(float(law.cycle)) else max(1.0, float(law.cycle))
     num_steps = round(np.ceil(STEPS / cycle) * cycle)  # whole cycles
-    dtype = jnp.result_type(float)
-    mu, eta = jnp.asarray(MU, dtype), jnp.asarray(ETA * min(1, STEPS / num_steps), dtype)
+    optimizer = heavy_ball(MU, ETA * min(1, STEPS / num_steps))
     followed = follow(shift, linear_regression(dim=dim, samples=2, input_variance=INPUT_VARIANCE))
     whole = followed._replace(num_slopes=dim, variances=followed.variances[:1] * dim, rest=None)
     for name, make in (("mean", mean_map), ("mean square", mean_square_map)):
-        found = law.growth(shift, make(followed, mu, eta), Averaging())
-        rate, error = _growth_of_average(shift, make(whole, mu, eta), num_steps)
+        found = law.growth(shift, make(followed, optimizer), Averaging())
+        rate, error = _growth_of_average(shift, make(whole, optimizer), num_steps)
         allowed = ERRORS * float(np.hypot(error, float(found.standard_error))) + SLACK
         _claim(
             abs(float(found.rate) - rate) <= allowed,

@@ -52,9 +52,10 @@ def point(stream: str, mu, step):
     num_steps = 2 * clock.passes * clock.steps  # whole passes
     optimizer = optax.sgd(eta, momentum=mu)
     trained = rj.train(jax.random.key(0), problem=problem_of(stream), optimizer=optimizer, num_steps=num_steps, tail=1)
-    in_time = growth_of_run(linear, rj.problems.blocks(len(recorded.rows)), jax.random.key(1), mu, eta)
+    optimizer = rj.optimizers.heavy_ball(mu, eta)
+    in_time = growth_of_run(linear, rj.problems.blocks(len(recorded.rows)), jax.random.key(1), optimizer)
     keys = jax.random.split(jax.random.key(2), PERMUTATIONS)
-    rate, error, rise = jax.vmap(lambda key: growth_of_run(linear, rj.problems.blocks(1), key, mu, eta))(keys)
+    rate, error, rise = jax.vmap(lambda key: growth_of_run(linear, rj.problems.blocks(1), key, optimizer))(keys)
     mixed = Growth(rate.mean(), jnp.linalg.norm(error) / PERMUTATIONS, rise.max())
     return {
         "trained_away": trained["growth_rate"] * num_steps

@@ -89,7 +89,7 @@ def simulated(seed, at, dim, num_runs, num_steps, *, mu, eta, samples, burn_in=0
 
 def predicted(shift, problem, at, num_steps, mu, eta):
     """log E ||xi||^2 after so many steps, by the map that theory multiplies."""
-    linear = mean_square_map(follow(shift, problem), jnp.asarray(mu), jnp.asarray(eta))
+    linear = mean_square_map(follow(shift, problem), rj.optimizers.heavy_ball(mu, eta))
 
     def step(entries, k):
         return linear.step(entries, linear.coordinates(at(k)[2])), None

@@ -170,7 +170,7 @@ def test_a_thread_of_a_gpu_holds_a_column(dim):
     followed = follow(rj.shifts.sinusoid(0.1), problem)
 
     def column(start, m, added, live, mu):
-        linear = mean_square_map(followed, mu, jnp.float32(0.01))
+        linear = mean_square_map(followed, rj.optimizers.heavy_ball(mu, 0.01))
         return products.along(linear.step, Scaled(tuple(start), jnp.int32(0)), Inputs(m, added), live)
 
     inputs = np.ones((2, 4, 1), np.float32), np.ones((2, 4), np.float32)
@@ -297,7 +297,7 @@ def predicted(means, mu, samples, *, dim):
     """The same in expectation, for means along the first input."""
     problem = regression(dim=dim, samples=samples, max_samples=5)
     followed = follow(rj.shifts.sinusoid(0.05, amplitude=np.eye(dim)[0]), problem)
-    linear = mean_square_map(followed, mu, jnp.asarray(0.01))
+    linear = mean_square_map(followed, rj.optimizers.heavy_ball(mu, 0.01))
     inputs = Inputs(means[:, None], jnp.zeros(means.shape))
     end = jax.lax.scan(lambda entries, one: (linear.step(entries, one), None), tuple(linear.start), inputs)[0]
     others = 0.0 if dim == 1 else (dim - 1) * (end[-3] + end[-1])

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import brentq
 
 import resonance_jax as rj
-from resonance_jax.theory.search.resonances import Curvatures, frequencies_to_search
+from resonance_jax.theory.search.resonances import Curvatures, frequencies_to_search, turning
 from tests import reference
 
 
@@ -184,24 +184,26 @@ def test_frequencies_to_search_lie_in_every_tongue(x64):
     rng = np.random.default_rng(0)
     for eta, mu in ((1e-3, 0.97), (0.05, 0.9), (0.3, 0.8)):
         b = Curvatures(1.0, 4.0)
-        f = frequencies_to_search(b, mu=mu, eta=eta, lowest=1e-3, most=10**6)
+        modes = turning(rj.optimizers.heavy_ball(mu, eta), b)
+        f = frequencies_to_search(modes, lowest=1e-3, most=10**6)
         assert (f[0], f[-1]) == (pytest.approx(1e-3, rel=0.2), 0.5)
-        low, high = b.turn(mu, eta)
+        low, high = modes.low, modes.high
         for _ in range(200):
             n, whole, omega = rng.integers(1, 9), rng.integers(0, 5), rng.uniform(low, high)
             for centre in ((whole + omega / np.pi) / n, (whole - omega / np.pi) / n):
                 if 1e-3 < centre < 0.5:
                     assert np.abs(f - centre).min() < 0.5 * (1 - mu) / (2 * np.pi * n)
-        fewer = frequencies_to_search(b, mu=mu, eta=eta, lowest=1e-3, most=100)
+        fewer = frequencies_to_search(modes, lowest=1e-3, most=100)
         assert len(fewer) < len(f)
 
 
 def test_natural_frequencies_are_those_of_the_one_step_matrix():
     for mu, eta in ((0.9, 0.05), (0.99, 1e-3), (0.3, 2.0), (0.5, 3.5)):
-        found = Curvatures(0.5, 1.0).turn(mu, eta)
-        for omega, b in zip(found, (0.5, 1.0), strict=True):
+        found = turning(rj.optimizers.heavy_ball(mu, eta), Curvatures(0.5, 1.0))
+        for omega, b in zip((found.low, found.high), (0.5, 1.0), strict=True):
             eigenvalues = np.linalg.eigvals(reference.one_step_matrix(np.array([[b]]), mu, eta))
             assert omega == pytest.approx(np.abs(np.angle(eigenvalues)).max(), abs=1e-6)
+        assert found.damping == pytest.approx(1 - mu, abs=1e-6)
 
 
 def test_a_tongue_far_from_the_paper():

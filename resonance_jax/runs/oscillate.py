@@ -1,4 +1,6 @@
-"""SGDm on least squares, computed exactly as a linear recursion that cannot overflow."""
+"""Linear optimizers on least squares, computed exactly as a linear recursion that cannot overflow."""
+
+from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -6,13 +8,16 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from resonance_jax import checks
 from resonance_jax.numerics import logscale
+from resonance_jax.optimizers.choosing import chosen
 from resonance_jax.problems.base import Problem
 from resonance_jax.runs import contracts, divergence
 from resonance_jax.runs.divergence import DIVERGED_ABOVE
 from resonance_jax.runs.recursion import recursion
 from resonance_jax.shifts.base import Shift
+
+if TYPE_CHECKING:
+    import optax
 
 
 def oscillate(
@@ -20,19 +25,20 @@ def oscillate(
     *,
     shift: Shift | None = None,
     problem: Problem,
-    mu: ArrayLike,
-    eta: ArrayLike,
+    mu: ArrayLike | None = None,
+    eta: ArrayLike | None = None,
+    optimizer: "optax.GradientTransformation | None" = None,
     num_steps: int,
     tail: int,
     diverged_above: ArrayLike = DIVERGED_ABOVE,
 ) -> dict[str, Array]:
-    """One run of SGDm, in error coordinates e = theta - theta*.
+    """One run of SGDm, or of another linear optimizer, in error coordinates e = theta - theta*.
 
         v_{k+1} = mu v_k - eta (B_k e_k - b_k),    e_{k+1} = e_k + v_{k+1},    v_0 = 0
 
-    with B_k, b_k from the samples drawn at step k. The draws depend on the key alone, not on mu, eta or the shift:
-    cells of a sweep with the same seed see the same noise (`cell_key` gives each its own). The state is rescaled by
-    exact powers of two on the way, so a run may diverge or converge without limit.
+    with B_k, b_k from the samples drawn at step k. The draws depend on the key alone, not on the optimizer or the
+    shift: cells of a sweep with the same seed see the same noise (`cell_key` gives each its own). The state is rescaled
+    by exact powers of two on the way, so a run may diverge or converge without limit.
 
     Args:
         key: typed key of the run, `jax.random.key(seed)`.
@@ -41,6 +47,8 @@ def oscillate(
         problem: least squares, `resonance_jax.problems.linear_regression` or `recorded`.
         mu: momentum, in [0, 1].
         eta: step size, > 0.
+        optimizer: instead of mu and eta, an `optax.GradientTransformation` that is linear in the gradient, e.g.
+            `optax.sgd(eta, momentum=mu, nesterov=True)`; see `rj.optimizers.read`. `train` runs the others.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean distance.
         diverged_above: a run has diverged if its mean distance exceeds this many times that of the start; see
@@ -48,14 +56,15 @@ def oscillate(
 
     Returns:
         `log10_distance`: log10 of the mean of ||theta_k - theta*|| over the last `tail` steps.
-        `growth_rate`: growth of log ||(theta - theta*, v)|| per step, mean over the run.
+        `growth_rate`: growth of log ||(theta - theta*, v)|| per step, mean over the run; v stands for all buffers of
+        the optimizer, measured in what they add to the weights.
         Both finite for every run; an error of exactly 0 reads as a tiny number. In float32 they are right to 1e-3
         decades and 1e-5 a step for every step size up to eta tr B = 1e15; where eta tr B lies between 10 and 1000, so
         that a step is one or two decades, the mean distance may be 0.2 decades too small.
         `diverged`: whether the mean distance of the last steps is above the limit.
 
     Raises:
-        ValueError: a value out of its range, or a shift that does not fit the problem.
+        ValueError: a value out of its range, a shift that does not fit the problem, or an optimizer that is not linear.
 
     >>> import jax, resonance_jax as rj
     >>> run = rj.oscillate(jax.random.key(0), shift=rj.shifts.sinusoid(1 / 22),
@@ -65,12 +74,10 @@ def oscillate(
     (True, True)
     """
     least_squares, source = contracts.check_run(key, shift, problem, num_steps, tail)
-    checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
-    checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
+    linear = chosen(mu, eta, optimizer)
     divergence.check(diverged_above)
     dtype = jnp.result_type(float)
-    mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
-    start, advance, phase_space = recursion(key, source=source, problem=least_squares, mu=mu, eta=eta)
+    start, advance, phase_space = recursion(key, source=source, problem=least_squares, optimizer=linear)
     run = advance(start, num_steps, tail)
     grown = logscale.log_norm(phase_space(run)) - logscale.log_norm(phase_space(start))
     log_distance = logscale.log(run.total) - np.log(tail)

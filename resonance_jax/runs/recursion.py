@@ -1,4 +1,4 @@
-"""SGD with momentum on least squares as a linear recursion of unlimited range, a block of steps at a time."""
+"""A linear optimizer on least squares as a linear recursion of unlimited range, a block of steps at a time."""
 
 import functools
 from collections.abc import Callable
@@ -10,7 +10,11 @@ from jax import Array
 
 from resonance_jax.fused import fused
 from resonance_jax.numerics import entrywise, logscale
+from resonance_jax.numerics.entrywise import Vector
 from resonance_jax.numerics.logscale import Scaled
+from resonance_jax.optimizers.linear import LinearOptimizer
+from resonance_jax.optimizers.numbers import weighted
+from resonance_jax.optimizers.stepping import Coefficient, Row, stepping
 from resonance_jax.problems.base import LeastSquares, Stream
 from resonance_jax.runs import blocks
 from resonance_jax.shifts.base import Shift
@@ -25,7 +29,8 @@ class _Block(NamedTuple):
 
     curvature: Any  # B entry by entry, or what its product with the error is made of
     b: Any  # over 2^size_of_b
-    size_of_b: Array  # (), exponent of the largest
+    truth: Any  # theta* over 2^size_of_b, where it drives the weights
+    size_of_b: Array  # (), exponent of the largest of the two
     growth: Array  # (), exponent of the power of two that each step is divided by
     shrink: Array  # (), its inverse
 
@@ -33,7 +38,7 @@ class _Block(NamedTuple):
 class Run(NamedTuple):
     """A run on its way."""
 
-    phase_space: Scaled  # e_k and v_{k+1}: the sum of them is left to the next step, which needs it and stores less
+    state: Scaled  # x and the buffers of `optimizers.stepping`, v first
     room: Array  # exponent that the next block lifts xi by; found beforehand, so that it is computed once
     source_state: Any
     total: Scaled  # sum of ||theta_k - theta*|| so far
@@ -45,21 +50,42 @@ class Recursion(NamedTuple):
 
     start: Run
     advance: Callable[..., Run]  # run, num_steps, tail=0 -> the run that much later, its last `tail` distances summed
-    phase_space: Callable[[Run], Scaled]  # run -> (e, v) of its last step
+    phase_space: Callable[[Run], Scaled]  # run -> (e, v, other buffers) of its last step
 
 
-def recursion(key: Array, *, source: Shift | Stream, problem: LeastSquares, mu: Array, eta: Array) -> Recursion:
-    """The recursion that `oscillate` documents, from its start, on inputs of a shift or of the problem's stream."""
-    dtype = mu.dtype
+def recursion(
+    key: Array,
+    *,
+    source: Shift | Stream,
+    problem: LeastSquares,
+    optimizer: LinearOptimizer,
+    driven: bool = True,
+) -> Recursion:
+    """The recursion that `oscillate` documents, from its start.
+
+    Args:
+        key: of the run.
+        source: of the inputs: a shift, or the problem's stream.
+        problem: the sequence of gradients.
+        optimizer: who fits.
+        driven: False leaves out what does not depend on the error, observation noise and the pull of decaying weights
+            towards 0: it adds to a run and does not change how the run grows.
+    """
+    dtype = jnp.result_type(float)
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)
     keys = (noise_key, shift_key)
     small = problem.num_weights <= ENTRYWISE
+    stepped = stepping(optimizer)
+    reach, of_x, of_buffers, pull = stepped
+    decays = driven and stepped.decays
+    theta_star, theta_0 = problem.weights(weights_key)
 
-    def entries(vector: Array) -> tuple[Array, ...]:
+    def entries(vector: Array) -> Vector:
         return entrywise.vector(vector) if small else (vector,)
 
-    def move(error: tuple[Array, ...], velocity: tuple[Array, ...], shrink: Array) -> tuple[Array, ...]:
-        return tuple(shrink * e + v for e, v in zip(error, velocity, strict=True))
+    def moved(x: Vector, v: Vector) -> Vector:
+        """e = x + v."""
+        return tuple(weighted([(1.0, one), (reach, other)]) for one, other in zip(x, v, strict=True))
 
     def advance(run: Run, num_steps: int, tail: int = 0) -> Run:
         run = blocks.repeat(functools.partial(steps, measure=False), run, num_steps - tail)
@@ -74,20 +100,28 @@ def recursion(key: Array, *, source: Shift | Stream, problem: LeastSquares, mu: 
         k = run.k + jnp.arange(num_blocks * length, dtype=jnp.int32)
         moments, inputs, source_state = blocks.draw(problem.draw, source, keys, k, run.source_state)
         B = jax.vmap(problem.matrix)(moments, inputs) if small else ()
-        b = jax.vmap(problem.kick)(moments, inputs)
+        b = jax.vmap(problem.kick)(moments, inputs) if driven else None
 
-        # A step multiplies xi by at most 2 + 2 eta tr B. Dividing each step by the power of two below 1 + eta tr B,
-        # which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every eta.
+        # A step multiplies the state by at most 2 + 2 pull tr B. Dividing each step by the power of two below
+        # 1 + pull tr B, which is 1 unless eta is absurdly large, keeps the growth of a block below 4^length for every
+        # eta. Momentum does not enter: cells that differ in it alone share these numbers, which halves the time of a
+        # sweep on a CPU.
         trace = sum(B[i][i] for i in range(len(B))) if small else jax.vmap(problem.trace)(moments, inputs)
-        growth = logscale.exponent_of(1 + eta * jnp.max(by_block(trace), axis=1))
+        growth = logscale.exponent_of(1 + jnp.abs(jnp.asarray(pull, dtype)) * jnp.max(by_block(trace), axis=1))
         size_of_b = jnp.full((num_blocks,), logscale.ZERO_EXPONENT)
+        truth = None
+        if decays:
+            size_of_b = jnp.maximum(size_of_b, logscale.exponent_of(jnp.max(jnp.abs(theta_star))))
         if b is not None:
             b = by_block(b)
-            size_of_b = logscale.exponent_of(functools.reduce(jnp.maximum, (jnp.max(jnp.abs(x), axis=1) for x in b)))
+            largest = functools.reduce(jnp.maximum, (jnp.max(jnp.abs(x), axis=1) for x in b))
+            size_of_b = jnp.maximum(size_of_b, logscale.exponent_of(largest))
             b = jax.vmap(logscale.shift_by)(b, -size_of_b)
             b = b if small else (jnp.stack(b, axis=-1),)
+        if decays:
+            truth = jax.vmap(lambda size: entries(logscale.shift_by(theta_star, -size)))(size_of_b)
         curvature = by_block(B if small else (moments, inputs))
-        drawn = _Block(curvature, b, size_of_b, growth, logscale.power_of_two(-growth, dtype))
+        drawn = _Block(curvature, b, truth, size_of_b, growth, logscale.power_of_two(-growth, dtype))
 
         @fused
         def all_blocks(state: tuple[Scaled, Array, Scaled], drawn: _Block) -> tuple[Scaled, Array, Scaled]:
@@ -95,36 +129,52 @@ def recursion(key: Array, *, source: Shift | Stream, problem: LeastSquares, mu: 
                 lambda state, block: (advance_block(*state, block, length, measure), None), state, drawn
             )[0]
 
-        phase_space, room, total = all_blocks((run.phase_space, run.room, run.total), drawn)
-        return Run(phase_space, room, source_state, total, run.k + num_blocks * length)
+        state, room, so_far = all_blocks((run.state, run.room, run.total), drawn)
+        return Run(state, room, source_state, so_far, run.k + num_blocks * length)
 
     def advance_block(
-        phase_space: Scaled, room: Array, total: Scaled, block: _Block, length: int, measure: bool
+        state: Scaled, room: Array, so_far: Scaled, block: _Block, length: int, measure: bool
     ) -> tuple[Scaled, Array, Scaled]:
         """`length` steps from one rescaling to the next."""
-        curvature, b, size_of_b, growth, shrink = block
-        if b is not None:
-            largest_kick = size_of_b + logscale.exponent_of(eta) + 1  # of eta b
-            room = jnp.minimum(room, phase_space.exponent - largest_kick + HEADROOM)
+        curvature, b, truth, size_of_b, growth, shrink = block
+        if b is not None or decays:
+            largest_kick = size_of_b + logscale.exponent_of(_largest_kick((of_x, *of_buffers), dtype)) + 1
+            room = jnp.minimum(room, state.exponent - largest_kick + HEADROOM)
         half = (room - growth) >> 1  # one power of two does not reach from the smallest to the largest number
         lift = logscale.power_of_two(half, dtype)
-        error, velocity = jax.tree.map(lambda x: x * lift * lift, phase_space.mantissa)
-        exponent = phase_space.exponent - 2 * half
+        x, buffers = jax.tree.map(lambda each: each * lift * lift, state.mantissa)
+        exponent = state.exponent - 2 * half
         kick_scale = logscale.power_of_two(size_of_b - exponent, dtype)
 
         def step(carry: tuple[Any, ...], drawn: tuple[Any, Any]) -> tuple[Any, None]:
-            error, velocity, sum_of_norms, kick_scale = carry
+            x, buffers, sum_of_norms, kick_scale = carry
             curvature, b = drawn
-            error = move(error, velocity, shrink)
+            x = tuple(shrink * each for each in x)
+            error = moved(x, buffers[0])
             gradient = entrywise.matvec(curvature, error) if small else (problem.product(*curvature, *error),)
             if b is not None:
                 gradient = tuple(g - kick_scale * kick for g, kick in zip(gradient, b, strict=True))
-                kick_scale = shrink * kick_scale
-            velocity = tuple((shrink * mu) * v - (shrink * eta) * g for v, g in zip(velocity, gradient, strict=True))
+
+            def combined(row: Row, factor: Coefficient) -> Vector:
+                """`factor` times what a row says, for each weight."""
+                known = [
+                    (row.x, x),
+                    (row.error, error),
+                    (row.gradient, gradient),
+                    *zip(row.buffers, buffers, strict=True),
+                ]
+                if truth is not None:
+                    known.append((weighted([(row.truth, kick_scale)]), truth))
+                scaled = [(weighted([(number, factor)]), each) for number, each in known]
+                return tuple(weighted((number, each[i]) for number, each in scaled) for i in range(len(error)))
+
+            x, buffers = combined(of_x, 1.0), tuple(combined(row, shrink) for row in of_buffers)
             if measure:
-                squares = sum(jnp.sum((unit * e) ** 2) for e in move(error, velocity, shrink))
+                squares = sum(jnp.sum((unit * e) ** 2) for e in moved(tuple(shrink * each for each in x), buffers[0]))
                 sum_of_norms = shrink * sum_of_norms + logscale.root(squares, least)
-            return (error, velocity, sum_of_norms, kick_scale), None
+            if b is not None or decays:
+                kick_scale = shrink * kick_scale
+            return (x, buffers, sum_of_norms, kick_scale), None
 
         # Distances are summed in units of 2^UNIT, so that the squares of all that a block may reach, from 2^-1 to
         # 2^125, are normal numbers; smaller ones are left out. A growth is never below 0; written as a constant, the
@@ -132,29 +182,34 @@ def recursion(key: Array, *, source: Shift | Stream, problem: LeastSquares, mu: 
         unit = logscale.power_of_two(jnp.minimum(growth, 0) - UNIT, dtype)
         least = float(jnp.finfo(dtype).tiny)
 
-        # Inside the block the error is one division behind the velocity, and catches up when it moves.
-        error = tuple(logscale.power_of_two(growth, dtype) * e for e in error)
-        state = (error, velocity, jnp.zeros((), dtype), kick_scale)
-        (error, velocity, sum_of_norms, _), _ = jax.lax.scan(step, state, (curvature, b))
-        error = tuple(shrink * e for e in error)
+        # Inside the block x is one division behind the buffers, and catches up when the weights move.
+        x = tuple(logscale.power_of_two(growth, dtype) * each for each in x)
+        carry = (x, buffers, jnp.zeros((), dtype), kick_scale)
+        (x, buffers, sum_of_norms, _), _ = jax.lax.scan(step, carry, (curvature, b))
+        x = tuple(shrink * each for each in x)
         exponent = exponent + length * growth
         if measure:
             # An absurdly large step grows by far less than its bound, and what was summed may have been left out. The
             # last distance is part of the sum, and outgrows the others then.
-            last = logscale.norm(move(error, velocity, jnp.ones((), dtype)))
+            last = logscale.norm(moved(x, buffers[0]))
             own = Scaled(last, exponent), Scaled(sum_of_norms, exponent + UNIT)
             more = jax.tree.map(functools.partial(jnp.where, unit * last >= sum_of_norms), *own)
-            total = logscale.add(total, more)
-        return Scaled((error, velocity), exponent), logscale.room((error, velocity), HEADROOM), total
+            so_far = logscale.add(so_far, more)
+        return Scaled((x, buffers), exponent), logscale.room((x, buffers), HEADROOM), so_far
 
-    theta_star, theta_0 = problem.weights(weights_key)
-    error = entries(theta_0 - theta_star)
-    start = Scaled((error, jax.tree.map(jnp.zeros_like, error)), jnp.int32(0))  # e_0 = e_{-1} + v_0 with v_0 = 0
+    x = entries(theta_0 - theta_star)
+    start = Scaled((x, (jax.tree.map(jnp.zeros_like, x),) * len(of_buffers)), jnp.int32(0))
     room = logscale.room(start.mantissa, HEADROOM)
     run = Run(start, room, source.init(start_key), Scaled(jnp.zeros((), dtype), jnp.int32(0)), jnp.int32(0))
 
     def phase_space(run: Run) -> Scaled:
-        (error, velocity), exponent = run.phase_space
-        return Scaled((move(error, velocity, jnp.ones((), dtype)), velocity), exponent)
+        (x, buffers), exponent = run.state
+        return Scaled((moved(x, buffers[0]), *buffers), exponent)
 
     return Recursion(run, advance, phase_space)
+
+
+def _largest_kick(rows: tuple[Row, ...], dtype: Any) -> Array:
+    """The largest number that b and theta* are multiplied by."""
+    numbers = [jnp.abs(jnp.asarray(each, dtype)) for row in rows for each in (row.gradient, row.truth)]
+    return functools.reduce(jnp.maximum, numbers)

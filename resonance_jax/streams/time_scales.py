@@ -7,6 +7,7 @@ import numpy as np
 import xarray as xr
 from jax import Array
 
+from resonance_jax.optimizers.linear import heavy_ball
 from resonance_jax.problems.base import LeastSquares
 from resonance_jax.problems.orders import blocks, buffer
 from resonance_jax.sweep import sweep
@@ -40,7 +41,7 @@ def _over(
     setting: tuple[float, float],
 ) -> Growth:
     def point(number: Array, seed: Array, mu: Array, eta: Array) -> dict[str, Growth]:
-        return {"growth": growth_of_run(problem, order(number), jax.random.key(seed), mu, eta)}
+        return {"growth": growth_of_run(problem, order(number), jax.random.key(seed), heavy_ball(mu, eta))}
 
     mu, eta = setting
     axes = {"number": values.astype(np.int32), "seed": np.arange(1, SEEDS + 1), "mu": [mu], "eta": [eta]}

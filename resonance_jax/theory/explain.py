@@ -1,6 +1,6 @@
 """Why does it diverge? Growth rates under a shift, with its inputs held, and without it; and a verdict in words."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -9,18 +9,22 @@ from jax import Array
 
 from resonance_jax import checks
 from resonance_jax.numerics.estimate import Estimate, exact
+from resonance_jax.optimizers.choosing import chosen
+from resonance_jax.optimizers.linear import LinearOptimizer
 from resonance_jax.problems.base import Problem
 from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.sweep import sweep
-from resonance_jax.theory.explanation import SURE, Explanation, Rates
-from resonance_jax.theory.floquet.expected import optimizer
+from resonance_jax.theory.explanation import SURE, Explanation, Rates, smaller_step
 from resonance_jax.theory.floquet.mean import mean_growth
 from resonance_jax.theory.frozen import farthest_inputs, held_growth
 from resonance_jax.theory.noise.almost_sure import almost_sure_growth
 from resonance_jax.theory.noise.mean_square import mean_square_growth
 from resonance_jax.theory.search.resonances import curvatures_each
+
+if TYPE_CHECKING:
+    import optax
 
 NUM_RUNS = 32  # their spread gives the standard error of the almost-sure rate
 MARKEDLY = 2.0  # the motion is to blame too if it makes runs grow at least this many times as fast as noise alone
@@ -34,6 +38,7 @@ def explain(
     mu: float | None = None,
     eta: float | None = None,
     *,
+    optimizer: "optax.GradientTransformation | None" = None,
     key: Array | None = None,
     num_steps: int | None = None,
     nodes: int = 64,
@@ -62,6 +67,7 @@ def explain(
         problem: from `resonance_jax.problems.linear_regression` or `recorded`.
         mu: momentum, a plain number in [0, 1].
         eta: step size, a plain number > 0.
+        optimizer: instead of mu and eta, any optax optimizer that is linear in the gradient, with plain numbers.
         key: of the runs; None takes a fixed one.
         num_steps: of each run, a multiple of 10; the first tenth is left out. None takes at least 10,000, and whole
             periods in each tenth.
@@ -85,23 +91,25 @@ def explain(
             f"explain needs plain numbers, got a traced {traced[0]}; sweep mean_growth, mean_square_growth and "
             "almost_sure_growth instead"
         )
-    if mu is None or eta is None:
-        raise ValueError(f"explain needs a setting, got mu={mu} and eta={eta}; give a momentum and a step size")
-    optimizer(mu, eta)
+    linear = chosen(mu, eta, optimizer)
+    if any(each.of for gradient, weight, old in linear.rows() for each in (gradient, weight, *old)):
+        raise ValueError(
+            "explain needs plain numbers, got an optimizer with traced ones; sweep the three rates instead"
+        )
     least_squares = contracts.least_squares_of(problem)
     assert problem is not None
     source = contracts.source_of(shift, problem)
     if not isinstance(source, Shift):
         from resonance_jax.theory.recorded.explained import explain_rows  # it imports xarray, which is slow
 
-        return explain_rows(least_squares, float(mu), float(eta))
+        return explain_rows(least_squares, linear, eta)
     shift = source
     key = jax.random.key(0) if key is None else key
     num_steps = _enough_steps(shift) if num_steps is None else num_steps
     far = farthest_inputs(shift, problem)
     ends = _ends(shift, far)
-    under, held, without = _rates(shift, problem, ends, mu, eta, key, num_steps, nodes)
-    iid_step, far_step = (2 * (1 + mu) / high for high in curvatures_each(ends, problem)[::-1, -1])
+    under, held, without = _rates(shift, problem, ends, linear, key, num_steps, nodes)
+    iid_step, far_step = (smaller_step(linear, eta, high) for high in curvatures_each(ends, problem)[::-1, -1])
     return Explanation(under, without, *_verdict(under, held, without, (iid_step, far_step)), held)
 
 
@@ -125,10 +133,10 @@ def _ends(shift: Shift, far: Inputs) -> Inputs:
 
 
 def _rates(
-    shift: Shift, problem: Problem, ends: Inputs, mu: float, eta: float, key: Array, num_steps: int, nodes: int
+    shift: Shift, problem: Problem, ends: Inputs, optimizer: LinearOptimizer, key: Array, num_steps: int, nodes: int
 ) -> tuple[Rates, Rates, Rates]:
     """Under the shift, held at its far end, and of the iid baseline; typical runs by one program for all three."""
-    settings: dict[str, Any] = dict(problem=problem, mu=mu, eta=eta)
+    settings: dict[str, Any] = dict(problem=problem, optimizer=optimizer)
     keys = jax.random.split(key, NUM_RUNS)
 
     def run(stage: Array, number: Array) -> dict[str, Array]:
@@ -178,7 +186,7 @@ RARE_DRIFTS = "Take a smaller step size or a smaller momentum; where nothing mov
 LESS_NOISE = "Take more samples a step, a smaller step size or a smaller momentum."
 
 
-def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[float, float]) -> tuple[str, str, str]:
+def _verdict(under: Rates, held: Rates, without: Rates, smaller_steps: tuple[str, str]) -> tuple[str, str, str]:
     """First of the verdicts that fits, what it means, and what to do."""
     still = max(held, without, key=lambda rates: rates.almost_sure)  # the faster of the two in which nothing moves
     error = np.hypot(under.standard_error, still.standard_error)
@@ -189,7 +197,7 @@ def _verdict(under: Rates, held: Rates, without: Rates, largest_steps: tuple[flo
         where = "sampling noise makes runs diverge, whose mean converges; held at the far end, the mean diverges too"
     elif not without.grows:
         where = "with the mean held at its far end, sampling noise alone makes runs diverge"
-    too_large, too_far = (f"Take a step size below {eta:.3g}." for eta in largest_steps)
+    too_large, too_far = smaller_steps
     fitting = [
         (
             under.shrinks and under.mean_square <= 0,

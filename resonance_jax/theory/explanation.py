@@ -4,7 +4,20 @@ from typing import NamedTuple
 
 import numpy as np
 
+from resonance_jax.optimizers import modes
+from resonance_jax.optimizers.linear import LinearOptimizer
+
 SURE = 2.0  # standard errors
+
+
+def smaller_step(optimizer: LinearOptimizer, eta: float | None, curvature: float) -> str:
+    """What to do where a mode of this curvature grows; `eta` is None where an optimizer has a step size of its own."""
+    factor = modes.largest_step(optimizer, curvature)
+    return (
+        f"Take a step size below {factor:.3g} times this one."
+        if eta is None
+        else f"Take a step size below {factor * eta:.3g}."
+    )
 
 
 class Rates(NamedTuple):

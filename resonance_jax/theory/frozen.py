@@ -3,14 +3,13 @@
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 from resonance_jax.numerics.products import LinearMap, largest_rate
+from resonance_jax.optimizers.linear import LinearOptimizer
 from resonance_jax.problems.base import Problem
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.shifts.laws.periodic import Periodic, orthonormal
-from resonance_jax.theory.floquet.expected import optimizer
 from resonance_jax.theory.moments.followed import follow
 from resonance_jax.theory.moments.maps import mean_map, mean_square_map
 from resonance_jax.theory.search.resonances import curvatures_each
@@ -40,18 +39,18 @@ def _held_law(inputs: Inputs) -> Periodic:
     return Periodic(still, lambda phase: inputs._replace(mean=length[0]), basis)
 
 
-def held_growth(inputs: Inputs, problem: Problem, *, mu: ArrayLike, eta: ArrayLike) -> tuple[Array, Array]:
+def held_growth(inputs: Inputs, problem: Problem, optimizer: LinearOptimizer) -> tuple[Array, Array]:
     """Growth per step of the mean and of the mean square of a run while the inputs are held, exactly.
 
     Args:
         inputs: where they are held, as `farthest_inputs` has them.
         problem: from `linear_regression`.
-        mu, eta: momentum and step size.
+        optimizer: who fits.
     """
     shift = held_shift(inputs)
-    followed, (mu, eta) = follow(shift, problem), optimizer(mu, eta)
+    followed = follow(shift, problem)
     at = followed.coordinates(_held_law(inputs).profile(jnp.zeros_like(inputs.variance)))
-    mean, square = (_rate(make(followed, mu, eta), at) for make in (mean_map, mean_square_map))
+    mean, square = (_rate(make(followed, optimizer), at) for make in (mean_map, mean_square_map))
     return mean, square
 
 

@@ -8,6 +8,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax import checks
+from resonance_jax.optimizers.linear import heavy_ball
 from resonance_jax.problems.linear_regression import expected_gradient_matrix, principal_variances
 from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
@@ -45,9 +46,13 @@ def periodic_law(shift: Shift) -> Periodic:
     return law
 
 
-def optimizer(mu: ArrayLike, eta: ArrayLike) -> tuple[Array, Array]:
-    """mu and eta as checked arrays of the working precision."""
-    checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
-    checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
+def for_ode(mu: ArrayLike | None, eta: ArrayLike | None) -> tuple[Array, Array]:
+    """mu and eta as arrays of the working precision; ValueError for another optimizer, which has no ODE here."""
+    if mu is None or eta is None:
+        raise ValueError(
+            "the ODE is that of heavy-ball momentum, whose step is a step of time; for another optimizer take "
+            "discrete=True, or rj.theory.mean_growth(shift, problem, optimizer=optimizer)"
+        )
+    heavy_ball(mu, eta)
     dtype = jnp.result_type(float)
     return jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)

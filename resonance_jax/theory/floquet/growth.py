@@ -1,6 +1,6 @@
 """The paper's growth rate, as a stability chart has it."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jax import Array
 from jax.typing import ArrayLike
@@ -11,16 +11,20 @@ from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.floquet.expected import periodic_law
 from resonance_jax.theory.floquet.mean import mean_growth
 
+if TYPE_CHECKING:
+    import optax
+
 
 def growth_rate(
     shift: Shift,
     *,
-    mu: ArrayLike,
-    eta: ArrayLike,
+    mu: ArrayLike | None = None,
+    eta: ArrayLike | None = None,
+    optimizer: "optax.GradientTransformation | None" = None,
     input_variance: Any = 1.0,
     loss_factor: ArrayLike = 2.0,
     bias: bool = True,
-    discrete: bool = False,
+    discrete: bool | None = None,
     rk4_steps: int | None = None,
 ) -> Array:
     """log rho / (period in steps): positive where the expected gradient drives the weights away.
@@ -29,8 +33,8 @@ def growth_rate(
     the paper's time model, and without a standard error, since it has none.
 
     Args:
-        shift, mu, eta, input_variance, loss_factor, bias, discrete, rk4_steps: as `monodromy`. With `discrete`, periods
-            that are not whole are multiplied out over some turns, as `mean_growth` does.
+        shift, mu, eta, optimizer, input_variance, loss_factor, bias, discrete, rk4_steps: as `monodromy`. With
+            `discrete`, periods that are not whole are multiplied out over some turns, as `mean_growth` does.
 
     Returns:
         Scalar; -inf if one period forgets everything. At f = 0 it is the rate of the iid baseline. Periods above 2^14
@@ -51,4 +55,6 @@ def growth_rate(
         loss_factor=loss_factor,
         bias=bias,
     )
-    return mean_growth(shift, problem, mu=mu, eta=eta, discrete=discrete, rk4_steps=rk4_steps).rate
+    discrete = optimizer is not None if discrete is None else discrete
+    found = mean_growth(shift, problem, mu=mu, eta=eta, optimizer=optimizer, discrete=discrete, rk4_steps=rk4_steps)
+    return found.rate

@@ -1,12 +1,14 @@
-"""One step of SGDm with samples drawn from their law: what it does to the mean of xi = (e, v), and to its square.
+"""One step of a linear optimizer on samples drawn from their law: what it does to the mean of a run and to its square.
 
-    v' = mu v - eta B e,    e' = e + v',    B = (c / n) sum of x x^T over the n samples,    C = E x x^T = D + x x^T
+A run is the coordinates u = (x, v, other buffers) of `optimizers.stepping`, in which
+
+    u' = A u + gain g  (in v alone),    g = B e,    e = x + v,
+    B = (c / n) sum of x x^T over the n samples,    C = E x x^T = D + x x^T
 
 where x from here on is the mean of the inputs, m and 1 for a bias, and D the diagonal of their variances.
 """
 
 import functools
-from collections.abc import Iterable
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,154 +17,199 @@ from jax import Array
 
 from resonance_jax.numerics import entrywise
 from resonance_jax.numerics.products import Entries, LinearMap
+from resonance_jax.optimizers.linear import LinearOptimizer
+from resonance_jax.optimizers.numbers import weighted
+from resonance_jax.optimizers.stepping import stepping
 from resonance_jax.shifts.inputs import Inputs
 from resonance_jax.theory.moments.followed import Followed
 
 dot = functools.partial(jnp.matmul, precision="highest")  # a GPU would round float32 to 10 bits
-ENTRYWISE = 4  # weights up to which the mean square is written out entry by entry; 9 would compile for 37 s on a CPU
+ENTRYWISE = (
+    8  # coordinates up to which the mean square is written out entry by entry; 18 would compile for 37 s on a CPU
+)
+V = 1  # place of v among the coordinates of a weight
 
 
-def mean_map(followed: Followed, mu: Array, eta: Array) -> LinearMap:
-    """E xi -> E xi':  v' = mu v - eta c C e,  e' = e + v'.
+def mean_map(followed: Followed, optimizer: LinearOptimizer) -> LinearMap:
+    """E u -> E u' = A E u + gain c C E e.
 
-    Entries are e and v of the weights tracked; behind them, where there are others, e and v of one of those.
+    Entries are x of all weights tracked, then each of their buffers; behind them, where there are others, x and the
+    buffers of one of those.
     """
-    w, rest, kick = followed.num_weights, followed.rest, eta * followed.gaussian.factor
+    stepped = stepping(optimizer)
+    A, reach, dtype = stepped.matrix(), stepped.reach, jnp.result_type(float)
+    kick = jnp.asarray(stepped.gain, dtype) * followed.gaussian.factor
+    w, n, rest = followed.num_weights, len(A), followed.rest
+
+    def moved(u: list[Array], pull: Array) -> list[Array]:
+        """One weight."""
+        free = [weighted(zip(row, u, strict=True)) for row in A]
+        return [each + kick * pull if a == V else each for a, each in enumerate(free)]
 
     def step(entries: Entries, inputs: Inputs) -> Entries:
-        error, velocity, x, D = (
-            entries[:w],
-            entries[w : 2 * w],
-            followed.constant(inputs),
-            followed.variances_at(inputs),
-        )
+        x, D = followed.constant(inputs), followed.variances_at(inputs)
+        u = [[entries[a * w + i] for a in range(n)] for i in range(w)]
+        error = tuple(each[0] + reach * each[V] for each in u)
         x_e = entrywise.dot(x, error)
-        pull = [D[i] * error[i] + x[i] * x_e if i < len(D) else x[i] * x_e for i in range(w)]
-        velocity = tuple(mu * velocity[i] - kick * pull[i] for i in range(w))
-        moved = (*(error[i] + velocity[i] for i in range(w)), *velocity)
+        new = [moved(u[i], D[i] * error[i] + x[i] * x_e if i < len(D) else x[i] * x_e) for i in range(w)]
+        tracked = tuple(new[i][a] for a in range(n) for i in range(w))
         if rest is None:
-            return moved
-        e, v = entries[2 * w :]
-        v = mu * v - kick * D[0] * e
-        return (*moved, e + v, v)
+            return tracked
+        other = list(entries[n * w :])
+        return (*tracked, *moved(other, D[0] * (other[0] + reach * other[V])))
 
-    others = () if rest is None else (2 * w, 2 * w + 1)
+    size = n * w
+    others = () if rest is None else tuple(range(size, size + n))
     return LinearMap(
         step,
         followed.coordinates,
         followed.num_slopes,
         followed.gaussian.dim,
-        exists=_exists(2 * w, followed, len(others), mu.dtype),
-        start=jnp.ones((2 * w + len(others),), mu.dtype),
-        parts=(tuple(range(2 * w)), others) if others else (tuple(range(2 * w)),),
-        own=tuple((i, w + i) for i in range(w)),
+        exists=_exists(size, followed, len(others), dtype),
+        start=jnp.ones((size + len(others),), dtype),
+        parts=(tuple(range(size)), others) if others else (tuple(range(size)),),
+        own=tuple(tuple(a * w + i for a in range(n)) for i in range(w)),
         rest=others,
         apart=True,
         order=1,
     )
 
 
-def mean_square_map(followed: Followed, mu: Array, eta: Array) -> LinearMap:
-    """E xi xi^T -> E xi' xi'^T, exactly.
+def mean_square_map(followed: Followed, optimizer: LinearOptimizer) -> LinearMap:
+    """E u u^T -> E u' u'^T, exactly.
 
-    With P, Q, R = E e e^T, E e v^T, E v v^T,
+    With P = E e e^T and Z = E e (A u)^T,
 
-        V = E v' v'^T = mu^2 R - mu eta c (C Q + Q^T C) + eta^2 c^2 (C P C + N / n),
-        G = E e v'^T = mu Q - eta c P C,    E e' e'^T = P + G + G^T + V,    E e' v'^T = G + V,
-        N = C P C + tr(P C) C - 2 (x^T P x) x x^T    by Isserlis' theorem.
+        E u' u'^T = A E u u^T A^T + what v adds: gain c C Z in its row and its column, gain^2 c^2 (C P C + N / n) where
+        they meet,    N = C P C + tr(P C) C - 2 (x^T P x) x x^T    by Isserlis' theorem.
 
-    Entries are the upper triangle of [[P, Q], [Q^T, R]], row by row, for the weights tracked; behind them, where there
-    are others, E e^2, E e v, E v^2 of each of those. C is a diagonal and a product x x^T, so that all products of
-    matrices are products of y = P x and z = Q^T x.
+    Entries are the upper triangle, row by row, of E u u^T for the weights tracked, ordered as in `mean_map`; behind
+    them, where there are others, that of one of those. C is a diagonal and a product x x^T, so that all products of
+    matrices are products of vectors.
     """
-    w, rest, slopes = followed.num_weights, followed.rest, followed.num_slopes
-    entry = entry_numbers(w)
-    size = int(entry.max()) + 1
+    stepped = stepping(optimizer)
+    A, reach, dtype = stepped.matrix(), stepped.reach, jnp.result_type(float)
+    w, n, rest, slopes = followed.num_weights, len(A), followed.rest, followed.num_slopes
+    entry, entry_of_rest = entry_numbers(n * w), entry_numbers(n)
+    size, size_of_rest = (int(each.max()) + 1 for each in (entry, entry_of_rest))
     share = 1 / followed.gaussian.samples
-    kick = eta * followed.gaussian.factor
-    drag, square, noise = mu * kick, kick**2 * (1 + share), kick**2 * share
+    kick = jnp.asarray(stepped.gain, dtype) * followed.gaussian.factor
+    square, noise = kick**2 * (1 + share), kick**2 * share
 
     def step_in_arrays(entries: Entries, inputs: Inputs) -> Entries:
         """The equations above as they stand, for many weights."""
-        x = jnp.stack([jnp.asarray(each, mu.dtype) for each in followed.constant(inputs)])
+        x = jnp.stack([jnp.asarray(each, dtype) for each in followed.constant(inputs)])
         D = followed.variances_at(inputs)
         xx = x[:, None] * x[None, :]
         C = xx + jnp.diag(jnp.stack([*D, *[jnp.zeros_like(D[0])] * (w - slopes)]))
+        one = jnp.eye(w, dtype=dtype)
+        whole = jnp.kron(jnp.stack([jnp.stack([jnp.asarray(each, dtype) for each in row]) for row in A]), one)
+        to_error = jnp.kron(jnp.asarray([[1.0, reach] + [0.0] * (n - 2)], dtype), one)
         S = jnp.stack(entries[:size])[entry]
-        P, Q, R = S[:w, :w], S[:w, w:], S[w:, w:]
-        PC, CQ = dot(P, C), dot(C, Q)
-        CPC, trace = dot(C, PC), jnp.sum(P * C)
+        P, Z = dot(to_error, dot(S, to_error.T)), dot(to_error, dot(S, whole.T))
+        CPC, trace = dot(C, dot(P, C)), jnp.sum(P * C)
         if rest is not None:
-            trace = trace + rest * D[0] * entries[size]
+            trace = trace + rest * D[0] * _error_of_rest(entries)
         N = CPC + trace * C - 2 * jnp.sum(P * xx) * xx
-        V = mu**2 * R - drag * (CQ + CQ.T) + kick**2 * (CPC + share * N)
-        G = mu * Q - kick * PC
-        new = jnp.block([[P + G + G.T + V, G + V], [(G + V).T, V]])[np.triu_indices(2 * w)]
-        return (*entrywise.vector(new), *moved_others(entries[size:], D[0], noise * trace))
-
-    def moved_others(others: Entries, c: Array, lone: Array) -> Entries:
-        if rest is None:
-            return ()
-        p, q, r = others
-        v = mu**2 * r - 2 * drag * c * q + c * (square * c * p + lone)
-        g = mu * q - kick * c * p
-        return p + 2 * g + v, g + v, v
+        v = slice(V * w, (V + 1) * w)
+        new = dot(whole, dot(S, whole.T))
+        new = new.at[v].add(kick * dot(C, Z))
+        new = new.at[:, v].add(kick * dot(C, Z).T)
+        new = new.at[v, v].add(kick**2 * (CPC + share * N))
+        return (*entrywise.vector(new[np.triu_indices(n * w)]), *moved_others(entries, D[0], noise * trace))
 
     def step(entries: Entries, inputs: Inputs) -> Entries:
         """Entry by entry, so that XLA fuses a step into elementwise arithmetic."""
         x, D = followed.constant(inputs), followed.variances_at(inputs)
 
-        def P(i: int, j: int) -> Array:
-            return entries[entry[i, j]]
+        @functools.cache
+        def S(a: int, i: int, b: int, j: int) -> Array:
+            return entries[entry[a * w + i, b * w + j]]
 
-        def Q(i: int, j: int) -> Array:
-            return entries[entry[i, w + j]]
+        @functools.cache
+        def half_moved(a: int, i: int, b: int, j: int) -> Any:  # E (A u)_ai u_bj
+            return weighted((A[a][c], S(c, i, b, j)) for c in range(n))
 
-        def R(i: int, j: int) -> Array:
-            return entries[entry[w + i, w + j]]
+        @functools.cache
+        def free(a: int, i: int, b: int, j: int) -> Any:  # E (A u)_ai (A u)_bj
+            return weighted((A[b][c], half_moved(a, i, c, j)) for c in range(n))
 
-        def times_D(terms: Iterable[tuple[int, Array]]) -> Any:
-            """Sum of D[i] times a term each; a bias, of variance 0, adds nothing."""
-            return sum(D[i] * term for i, term in terms if i < slopes)
+        @functools.cache
+        def P(i: int, j: int) -> Any:
+            i, j = min(i, j), max(i, j)
+            return weighted(
+                [(1.0, S(0, i, 0, j)), (reach, S(0, i, V, j)), (reach, S(V, i, 0, j)), (reach, S(V, i, V, j))]
+            )
 
+        @functools.cache
+        def Z(b: int, i: int, j: int) -> Any:  # E e_i (A u)_bj
+            return weighted([(1.0, half_moved(b, j, 0, i)), (reach, half_moved(b, j, V, i))])
+
+        def times_D(i: int, term: Any) -> Any:
+            """D_i times a term; a bias has variance 0."""
+            return D[i] * term if i < slopes else 0.0
+
+        z = [[entrywise.dot(x, tuple(Z(b, i, j) for i in range(w))) for j in range(w)] for b in range(n)]
         y = [entrywise.dot(x, tuple(P(i, j) for j in range(w))) for i in range(w)]
-        z = [entrywise.dot(x, tuple(Q(i, j) for i in range(w))) for j in range(w)]
         x_P_x = entrywise.dot(x, tuple(y))
-        P_D = times_D((i, P(i, i)) for i in range(slopes)) + (rest * D[0] * entries[size] if rest is not None else 0)
+        P_D = sum(D[i] * P(i, i) for i in range(slopes))
+        if rest is not None:
+            P_D = P_D + rest * D[0] * _error_of_rest(entries)
         half = (kick**2 * x_P_x + noise * P_D) / 2  # of what stands before x x^T
         lone = noise * (P_D + x_P_x)  # of what stands before D: tr(P C)
-        edge = [times_D([(i, square * y[i])]) - drag * z[i] + half * x[i] for i in range(w)]
+        edge = [times_D(i, square * y[i]) + kick * z[V][i] + half * x[i] for i in range(w)]
 
-        def V(i: int, j: int) -> Array:
-            outer = mu**2 * R(i, j) + edge[i] * x[j] + x[i] * edge[j]
-            inner = times_D([(i, square * times_D([(j, P(i, j))]))])  # D P D
-            own = times_D([(i, lone)]) if i == j else 0
-            return outer - times_D([(i, drag * Q(i, j)), (j, drag * Q(j, i))]) + inner + own
+        def new(a: int, i: int, b: int, j: int) -> Array:
+            found = free(a, i, b, j)
+            if a == V and b == V:
+                across = times_D(i, kick * Z(V, i, j)) + times_D(j, kick * Z(V, j, i))
+                inner = times_D(i, square * times_D(j, P(i, j))) + (times_D(i, lone) if i == j else 0.0)
+                return found + edge[i] * x[j] + x[i] * edge[j] + across + inner
+            if a == V:
+                return found + kick * (times_D(i, Z(b, i, j)) + x[i] * z[b][j])
+            if b == V:
+                return found + kick * (times_D(j, Z(a, j, i)) + x[j] * z[a][i])
+            return found
 
-        def G(i: int, j: int) -> Array:
-            return mu * Q(i, j) - kick * (times_D([(j, P(i, j))]) + y[i] * x[j])
+        places = [(a, i) for a in range(n) for i in range(w)]
+        out = [new(*places[first], *places[second]) for first in range(n * w) for second in range(first, n * w)]
+        return (*out, *moved_others(entries, D[0], lone))
 
-        V_of = {(i, j): V(min(i, j), max(i, j)) for i in range(w) for j in range(w)}
-        G_of = {(i, j): G(i, j) for i in range(w) for j in range(w)}
+    def _error_of_rest(entries: Entries) -> Any:
+        """E e^2 of one of the others."""
+        S = entries[size:]
+        return weighted(
+            [(1.0, S[entry_of_rest[0, 0]]), (2 * reach, S[entry_of_rest[0, V]]), (reach, S[entry_of_rest[V, V]])]
+        )
+
+    def moved_others(entries: Entries, c: Array, lone: Array) -> Entries:
+        """One of the others by itself, where C is the number c."""
+        if rest is None:
+            return ()
+        S = [[entries[size + entry_of_rest[a, b]] for b in range(n)] for a in range(n)]
+        half_moved = [[weighted((A[a][k], S[k][b]) for k in range(n)) for b in range(n)] for a in range(n)]
+        Z = [weighted([(1.0, each[0]), (reach, each[V])]) for each in half_moved]
         out = []
-        for i in range(w):
-            out += [P(i, j) + G_of[i, j] + G_of[j, i] + V_of[i, j] for j in range(i, w)]
-            out += [G_of[i, j] + V_of[i, j] for j in range(w)]
-        out += [V_of[i, j] for i in range(w) for j in range(i, w)]
-        return (*out, *moved_others(entries[size:], D[0], lone))
+        for a in range(n):
+            for b in range(a, n):
+                found = weighted((A[b][k], half_moved[a][k]) for k in range(n))
+                for own, other in ((a, b), (b, a)):
+                    found = found + kick * c * Z[other] if own == V else found
+                if a == b == V:
+                    found = found + c * (square * c * _error_of_rest(entries) + lone)
+                out.append(found)
+        return tuple(out)
 
-    others = () if rest is None else (size, size + 1, size + 2)
-    identity = np.zeros(size)
-    identity[np.diag(entry)] = 1
+    others = () if rest is None else tuple(range(size, size + size_of_rest))
     return LinearMap(
-        step if w <= ENTRYWISE else step_in_arrays,
+        step if n * w <= ENTRYWISE else step_in_arrays,
         followed.coordinates,
         slopes,
         followed.gaussian.dim,
-        exists=_exists(size, followed, len(others), mu.dtype),
-        start=jnp.asarray([*identity, *(() if rest is None else (1, 0, 1))], mu.dtype),
+        exists=_exists(size, followed, len(others), dtype),
+        start=jnp.asarray([*_identity(n * w), *(() if rest is None else _identity(n))], dtype),
         parts=(tuple(range(size + len(others))),),
-        own=tuple((int(entry[i, i]), int(entry[i, w + i]), int(entry[w + i, w + i])) for i in range(w)),
+        own=tuple(tuple(int(entry[a * w + i, b * w + i]) for a in range(n) for b in range(a, n)) for i in range(w)),
         rest=others,
         apart=False,
         order=2,
@@ -177,9 +224,14 @@ def _exists(size: int, followed: Followed, num_others: int, dtype: Any) -> Array
     return jnp.concatenate([jnp.ones((size,), dtype), there])
 
 
-def entry_numbers(w: int) -> np.ndarray:
-    """Number of each entry of the symmetric [[P, Q], [Q^T, R]] in its upper triangle, row by row."""
-    upper = np.triu_indices(2 * w)
-    number = np.zeros((2 * w, 2 * w), int)
+def entry_numbers(size: int) -> np.ndarray:
+    """Number of each entry of a symmetric matrix in its upper triangle, row by row."""
+    upper = np.triu_indices(size)
+    number = np.zeros((size, size), int)
     number[upper] = np.arange(upper[0].size)
     return np.maximum(number, number.T)
+
+
+def _identity(size: int) -> np.ndarray:
+    """Upper triangle of the identity, row by row."""
+    return np.eye(size)[np.triu_indices(size)]

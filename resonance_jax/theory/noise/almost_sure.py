@@ -1,6 +1,6 @@
 """Growth of a typical run: Lyapunov exponents of the random product of one-step matrices."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -10,19 +10,25 @@ from jax.typing import ArrayLike
 from resonance_jax.numerics import logscale
 from resonance_jax.numerics.estimate import Estimate
 from resonance_jax.numerics.orthonormal import orthonormal
-from resonance_jax.problems.base import LeastSquares, Problem
+from resonance_jax.optimizers.choosing import chosen
+from resonance_jax.optimizers.numbers import weighted
+from resonance_jax.optimizers.stepping import stepping
+from resonance_jax.problems.base import Problem
 from resonance_jax.runs import blocks, contracts
 from resonance_jax.runs.recursion import Run, recursion
 from resonance_jax.shifts.base import Shift
-from resonance_jax.theory.floquet.expected import optimizer
+
+if TYPE_CHECKING:
+    import optax
 
 
 def almost_sure_growth(
     shift: Shift | None = None,
     problem: Problem | None = None,
     *,
-    mu: ArrayLike,
-    eta: ArrayLike,
+    mu: ArrayLike | None = None,
+    eta: ArrayLike | None = None,
+    optimizer: "optax.GradientTransformation | None" = None,
     key: Array | None = None,
     num_steps: int = 10_000,
     num_batches: int = 10,
@@ -35,7 +41,8 @@ def almost_sure_growth(
     it is what a heatmap of distances shows. Observation noise adds to xi and does not change it; here there is none.
 
     Args:
-        shift, problem, mu, eta: as `mean_growth`. Without a shift nothing moves, or the problem has rows of its own.
+        shift, problem, mu, eta, optimizer: as `mean_growth`. Without a shift nothing moves, or the problem has rows of
+            its own.
         key: of the run; None takes a fixed one.
         num_steps: of the run, a multiple of `num_batches`. For a periodic shift, choose whole periods in each batch:
             batches with a part of a period differ, which makes the standard error larger.
@@ -52,7 +59,7 @@ def almost_sure_growth(
     >>> bool(found.rate + 5 * found.standard_error < 0)
     True
     """
-    mu, eta = optimizer(mu, eta)
+    linear = chosen(mu, eta, optimizer)
     key = jax.random.key(0) if key is None else key
     least_squares, source = contracts.check_run(key, shift, problem, num_steps, 1)
     if not isinstance(num_batches, int) or num_batches < 3 or num_steps % num_batches:
@@ -60,7 +67,7 @@ def almost_sure_growth(
             f"num_batches must be a whole number of at least 3 that divides num_steps={num_steps}, got {num_batches}; "
             "one batch is left out, and the spread of the others gives the error"
         )
-    start, advance, phase_space = recursion(key, source=source, problem=_without_noise(least_squares), mu=mu, eta=eta)
+    start, advance, phase_space = recursion(key, source=source, problem=least_squares, optimizer=linear, driven=False)
     length = num_steps // num_batches
 
     def batch(run: Run, _: None) -> tuple[Run, Array]:
@@ -76,8 +83,9 @@ def lyapunov_spectrum(
     shift: Shift | None = None,
     problem: Problem | None = None,
     *,
-    mu: ArrayLike,
-    eta: ArrayLike,
+    mu: ArrayLike | None = None,
+    eta: ArrayLike | None = None,
+    optimizer: "optax.GradientTransformation | None" = None,
     key: Array,
     num_steps: int = 10_000,
 ) -> Array:
@@ -85,14 +93,15 @@ def lyapunov_spectrum(
 
         M_k Q_k = Q_{k+1} R_{k+1},    lambda_i = mean of log |R_ii|
 
-    Their sum is num_weights * log(mu), since det M_k = mu^num_weights whatever is drawn.
+    Of SGDm their sum is num_weights * log(mu), since det M_k = mu^num_weights whatever is drawn.
 
     Args:
-        shift, problem, mu, eta, key: as `almost_sure_growth`.
+        shift, problem, mu, eta, optimizer, key: as `almost_sure_growth`.
         num_steps: of the run; all of them enter the mean.
 
     Returns:
-        (2 num_weights,). -inf for directions that a step forgets completely, half of them at mu = 0.
+        (2 num_weights,); with k buffers in the optimizer ((1 + k) num_weights,). -inf for directions that a step
+        forgets completely, half of them at mu = 0.
 
     >>> import resonance_jax as rj
     >>> problem = rj.problems.linear_regression(dim=1, samples=1)
@@ -100,7 +109,9 @@ def lyapunov_spectrum(
     >>> round(float(spectrum.sum() / jnp.log(0.9)), 3)
     2.0
     """
-    mu, eta = optimizer(mu, eta)
+    stepped = stepping(chosen(mu, eta, optimizer))
+    A, dtype = stepped.matrix(), jnp.result_type(float)
+    gain = jnp.asarray(stepped.gain, dtype)
     least_squares, source = contracts.check_run(key, shift, problem, num_steps, 1)
     if least_squares.gaussian is not None and least_squares.gaussian.input_mask is not None:
         raise ValueError("the spectrum has an exponent for each weight; give dim as a plain number, without max_dim")
@@ -109,10 +120,12 @@ def lyapunov_spectrum(
 
     def step(carry: tuple[Array, Array], of_step: tuple[Any, Any]) -> tuple[tuple[Array, Array], None]:
         Q, logs = carry
-        error, velocity = Q[:w], Q[w:]
+        u = [Q[a * w : (a + 1) * w] for a in range(len(A))]
+        error = u[0] + stepped.reach * u[1]
         curved = jax.vmap(lambda column: least_squares.product(*of_step, column), in_axes=1, out_axes=1)(error)
-        velocity = mu * velocity - eta * curved
-        Q, sizes = orthonormal(jnp.concatenate([error + velocity, velocity]))
+        moved = [jnp.broadcast_to(weighted(zip(row, u, strict=True)), error.shape) for row in A]
+        moved[1] = moved[1] + gain * curved
+        Q, sizes = orthonormal(jnp.concatenate(moved))
         return (Q, logs + jnp.log(sizes)), None
 
     def advance(
@@ -125,10 +138,6 @@ def lyapunov_spectrum(
         (Q, logs), _ = jax.lax.scan(step, (Q, logs), (drawn, inputs))
         return Q, logs, source_state, done + num_blocks * length
 
-    state = (jnp.eye(2 * w, dtype=mu.dtype), jnp.zeros((2 * w,), mu.dtype), source.init(start_key), jnp.int32(0))
+    size = len(A) * w
+    state = (jnp.eye(size, dtype=dtype), jnp.zeros((size,), dtype), source.init(start_key), jnp.int32(0))
     return blocks.repeat(advance, state, num_steps)[1] / num_steps
-
-
-def _without_noise(problem: LeastSquares) -> LeastSquares:
-    """The same B, and b = 0: observation noise adds to a run and does not change how it grows."""
-    return problem._replace(kick=lambda drawn, inputs: None)

@@ -1,23 +1,29 @@
 """Growth of the mean square of a run, E ||xi||^2, under any shift: sampling noise included, exactly."""
 
+from typing import TYPE_CHECKING
+
 from jax import Array
 from jax.typing import ArrayLike
 
 from resonance_jax.numerics.estimate import Estimate
+from resonance_jax.optimizers.choosing import chosen
 from resonance_jax.problems.base import Problem
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.laws.base import Averaging
-from resonance_jax.theory.floquet.expected import optimizer
 from resonance_jax.theory.moments.followed import follow
 from resonance_jax.theory.moments.maps import mean_square_map
+
+if TYPE_CHECKING:
+    import optax
 
 
 def mean_square_growth(
     shift: Shift,
     problem: Problem,
     *,
-    mu: ArrayLike,
-    eta: ArrayLike,
+    mu: ArrayLike | None = None,
+    eta: ArrayLike | None = None,
+    optimizer: "optax.GradientTransformation | None" = None,
     nodes: int = 64,
     key: Array | None = None,
     path_steps: int = 20_000,
@@ -40,7 +46,7 @@ def mean_square_growth(
       keys), and of at most 3e-4 away from the first tongue.
 
     Args:
-        shift, problem, mu, eta, nodes, key, path_steps, num_paths: as `mean_growth`.
+        shift, problem, mu, eta, optimizer, nodes, key, path_steps, num_paths: as `mean_growth`.
 
     Returns:
         An `Estimate`; its standard error is 0 if nothing is drawn. The rate is -inf if the steps forget everything.
@@ -54,5 +60,5 @@ def mean_square_growth(
     >>> round(float(rate / jnp.log(2)), 4)  # noise alone makes it grow
     0.5
     """
-    linear = mean_square_map(follow(shift, problem), *optimizer(mu, eta))
+    linear = mean_square_map(follow(shift, problem), chosen(mu, eta, optimizer))
     return shift.law.growth(shift, linear, Averaging(nodes, key, path_steps, num_paths))

@@ -3,11 +3,12 @@
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 from jax import Array
 
+from resonance_jax.optimizers import modes
+from resonance_jax.optimizers.linear import LinearOptimizer
 from resonance_jax.problems.base import LeastSquares
 from resonance_jax.problems.orders import shuffled
 from resonance_jax.sweep import sweep
@@ -17,7 +18,6 @@ from resonance_jax.theory.recorded import verdicts
 from resonance_jax.theory.recorded.growth import (
     Growth,
     check_long_enough,
-    expected_rate,
     found_in,
     growth_of_run,
     mean_over,
@@ -27,13 +27,13 @@ SEEDS = 8  # of orders that are drawn
 REMEDIES = {
     "stable": "",
     "noise": "Take more rows a step, a smaller step size or a smaller momentum.",
-    "step too large": "Take a step size below {step:.3g}.",
+    "step too large": "{step}",
     "undecided": "Treat it as unsafe: take a smaller momentum or step size.",
 }
 OTHERWISE = "Take a smaller momentum or step size, or shuffle the rows; rj.diagnose finds how much of each."
 
 
-def explain_rows(problem: LeastSquares, mu: float, eta: float) -> Explanation:
+def explain_rows(problem: LeastSquares, optimizer: LinearOptimizer, eta: float | None) -> Explanation:
     """What `explain` says about recorded rows, in whatever order they come."""
     rows = problem.recorded
     if rows is None:
@@ -42,26 +42,21 @@ def explain_rows(problem: LeastSquares, mu: float, eta: float) -> Explanation:
 
     def run(order: Any, seeds: int) -> Growth:
         def point(seed: Array) -> dict[str, Growth]:
-            return {
-                "growth": growth_of_run(
-                    problem, order, jax.random.key(seed), jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
-                )
-            }
+            return {"growth": growth_of_run(problem, order, jax.random.key(seed), optimizer)}
 
         return mean_over(found_in(sweep(point, {"seed": np.arange(seeds)}).astype(float)), "seed")
 
-    dtype = jnp.result_type(float)
     in_time = rows.order.label == "time"
     own, mixed = run(rows.order, 1 if in_time else SEEDS), run(shuffled(), SEEDS)
-    expected = expected_rate(rows.curvature, xr.DataArray(mu), xr.DataArray(eta))
+    curvatures = np.linalg.eigvalsh(rows.curvature)
+    expected = xr.DataArray(modes.rates(optimizer, curvatures).max())
     verdict = verdicts.NAMES[int(verdicts.verdicts(own, mixed, expected))]
-    step = 2 * (1 + mu) / float(np.linalg.eigvalsh(rows.curvature)[-1])
     sentence = verdicts.MEANINGS[verdict]
     return Explanation(
         explanation.Rates(np.nan, np.nan, float(own.rate), float(own.standard_error)),
         explanation.Rates(float(expected), np.nan, float(mixed.rate), float(mixed.standard_error)),
         verdict,
         sentence if in_time else sentence.replace("in time order", "in this order"),
-        REMEDIES.get(verdict, OTHERWISE).format(step=step),
+        REMEDIES.get(verdict, OTHERWISE).format(step=explanation.smaller_step(optimizer, eta, curvatures[-1])),
         None,
     )

@@ -10,6 +10,7 @@ import xarray as xr
 from jax import Array
 
 from resonance_jax.numerics import logscale
+from resonance_jax.optimizers.linear import LinearOptimizer
 from resonance_jax.problems.base import LeastSquares, Recorded
 from resonance_jax.problems.orders import Order
 from resonance_jax.runs.recursion import Run, recursion
@@ -58,21 +59,23 @@ class Growth(NamedTuple):
     rise: Any  # largest rise from any time to a later one, in decades
 
 
-def growth_of_run(problem: LeastSquares, order: Order, key: Array, mu: Array, eta: Array) -> Growth:
+def growth_of_run(problem: LeastSquares, order: Order, key: Array, optimizer: LinearOptimizer) -> Growth:
     """Growth of log ||(theta - theta*, v)|| on recorded rows in an order, after a start that is left out; traceable.
 
     Args:
         problem: recorded rows.
         order: in which they come.
         key: of the start and of the order.
-        mu, eta: momentum and step size.
+        optimizer: who fits.
     """
     recorded = problem.recorded
     assert recorded is not None
-    ordered = recorded.ordered(order)._replace(kick=lambda drawn, inputs: None)  # targets do not change the growth
+    ordered = recorded.ordered(order)
     assert ordered.stream is not None
     clock = clock_of(recorded.steps)
-    start, advance, phase_space = recursion(key, source=ordered.stream, problem=ordered, mu=mu, eta=eta)
+    start, advance, phase_space = recursion(
+        key, source=ordered.stream, problem=ordered, optimizer=optimizer, driven=False
+    )
 
     def look(run: Run, _: None) -> tuple[Run, Array]:
         run = advance(run, clock.check)

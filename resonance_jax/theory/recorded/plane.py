@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from jax import Array
 
+from resonance_jax.optimizers.linear import heavy_ball
 from resonance_jax.problems.base import LeastSquares
 from resonance_jax.problems.orders import blocks
 from resonance_jax.sweep import sweep
@@ -41,7 +42,7 @@ def point_of(problem: LeastSquares) -> Callable[..., dict[str, Growth]]:
     """The growth of one run, for `rj.sweep`."""
 
     def point(length: Array, seed: Array, mu: Array, eta: Array) -> dict[str, Growth]:
-        return {"growth": growth_of_run(problem, blocks(length), jax.random.key(seed), mu, eta)}
+        return {"growth": growth_of_run(problem, blocks(length), jax.random.key(seed), heavy_ball(mu, eta))}
 
     return point
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from resonance_jax.optimizers.linear import LinearOptimizer
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.search.resonances import (
     curvatures_of,
@@ -13,6 +14,7 @@ from resonance_jax.theory.search.resonances import (
     lowest_frequency,
     num_steps,
     slow_frequencies,
+    turning,
 )
 
 MOST_FREQUENCIES = 4096  # for one momentum
@@ -33,9 +35,21 @@ class Drifts(NamedTuple):
 
 
 def drifts_of(
-    shift: Shift | Callable[[Any], Shift], problem: Any, eta: float, frequencies: Sequence[float] | np.ndarray | None
+    shift: Shift | Callable[[Any], Shift],
+    problem: Any,
+    optimizer: Callable[[float], LinearOptimizer],
+    momenta: Sequence[float],
+    frequencies: Sequence[float] | np.ndarray | None,
 ) -> Drifts:
-    """What `largest_safe_momentum` must search for a single shift, or for all shifts that a function makes."""
+    """What `largest_safe_momentum` must search for a single shift, or for all shifts that a function makes.
+
+    Args:
+        shift: one, or a function of its frequency or period.
+        problem: made by `linear_regression`.
+        optimizer: momentum -> the optimizer.
+        momenta: some of those that are searched.
+        frequencies: where they are listed.
+    """
     none = np.zeros(0)
     if isinstance(shift, Shift):
         only = shift
@@ -58,11 +72,12 @@ def drifts_of(
         interval = (lambda T: T) if takes_steps else (lambda T: 1 / T)
         return Drifts(shift, lambda mu: intervals, interval, lambda T: T, False, none, ends[1], ends, "T")
     curvatures = curvatures_of(probe, problem)
-    least = lowest_frequency(curvatures, eta)
+    turns = [turning(optimizer(mu), curvatures).low for mu in momenta]
+    least = lowest_frequency(min((omega for omega in turns if omega > 0), default=0.0))
     slow = slow_frequencies(least)
 
     def at(mu: float) -> np.ndarray:
-        f = frequencies_to_search(curvatures, mu=mu, eta=eta, lowest=least, most=MOST_FREQUENCIES)
+        f = frequencies_to_search(turning(optimizer(mu), curvatures), lowest=least, most=MOST_FREQUENCIES)
         return np.concatenate([[0.0], f])  # 0: the iid baseline
 
     def period(f: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Where resonance can be: the natural frequencies of SGDm, and how densely a search must look around them.
+"""Where resonance can be: the natural frequencies of an optimizer, and how densely a search must look around them.
 
-A mode of curvature b turns by omega a step and is damped by (1 - mu) / 2,
+A mode of curvature b turns by omega a step; for SGDm it is damped by (1 - mu) / 2,
 
     z^2 - (1 + mu - eta b) z + mu = 0,    z = sqrt(mu) exp(+-i omega),
 
@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from resonance_jax.numerics.products import LONGEST, MOST_TURNS, TOLERANCE
+from resonance_jax.optimizers import modes
+from resonance_jax.optimizers.linear import LinearOptimizer
 from resonance_jax.problems.base import Problem
 from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
@@ -26,6 +28,7 @@ LEAST_DAMPING = 1e-4  # tongues are resolved down to this damping
 # A drift with few steps a period visits few phases, and may grow where its neighbours, which visit all phases, do not.
 # These are whole periods, and fractions p / q of a turn per step.
 LOCKED = np.unique([p / q for q in range(2, 65) for p in range(1, q // 2 + 1) if p == 1 or q <= 16])
+CURVATURES = 33  # between the least and the largest, whose modes are looked at
 MESH = 20_000  # points on which the density of a search is integrated
 
 
@@ -35,12 +38,22 @@ class Curvatures(NamedTuple):
     low: float
     high: float
 
-    def turn(self, mu: float, eta: float) -> tuple[float, float]:
-        """Range of omega, in radians per step: 0 for a mode without oscillation, pi where each step overshoots."""
-        low, high = (
-            np.arccos(np.clip((1 + mu - eta * b) / (2 * np.sqrt(max(mu, 1e-12))), -1, 1)) for b in (self.low, self.high)
-        )
-        return float(low), float(high)
+
+class Turning(NamedTuple):
+    """How the modes of an optimizer oscillate."""
+
+    low: float  # least omega, in radians per step: 0 for a mode without oscillation
+    high: float  # largest omega, pi where each step overshoots
+    damping: float  # of the mode that is damped least
+
+
+def turning(optimizer: LinearOptimizer, curvatures: Curvatures) -> Turning:
+    """Of all modes between the least and the largest curvature, by the two multipliers of each that are largest."""
+    b = np.linspace(curvatures.low, curvatures.high, CURVATURES)
+    found = modes.multipliers(optimizer, b)
+    largest = np.take_along_axis(found, np.argsort(-np.abs(found), axis=-1)[:, :2], axis=-1)
+    omega = np.abs(np.angle(largest)).max(axis=-1)
+    return Turning(float(omega.min()), float(omega.max()), float(1 - np.abs(largest).prod(axis=-1).max()))
 
 
 def curvatures_of(shift: Shift, problem: Problem) -> Curvatures:
@@ -69,9 +82,9 @@ def curvatures_each(inputs: Inputs, problem: Problem) -> np.ndarray:
     return float(gaussian.factor) * np.linalg.eigvalsh(B)
 
 
-def lowest_frequency(curvatures: Curvatures, eta: float) -> float:
-    """The frequency below which all tongues, even those of the slowest mode, have an order above `ORDERS`."""
-    return float(np.clip(np.sqrt(eta * curvatures.low) / (np.pi * ORDERS), 2 * SLOWEST, 0.05))
+def lowest_frequency(slowest: float) -> float:
+    """The frequency below which all tongues, even those of a mode of the least omega, have an order above `ORDERS`."""
+    return float(np.clip(slowest / (np.pi * ORDERS), 2 * SLOWEST, 0.05))
 
 
 def slow_frequencies(lowest: float) -> np.ndarray:
@@ -79,28 +92,27 @@ def slow_frequencies(lowest: float) -> np.ndarray:
     return np.geomspace(SLOWEST, lowest, 2 + int(2 * np.log2(lowest / SLOWEST)))[:-1]
 
 
-def frequencies_to_search(curvatures: Curvatures, *, mu: float, eta: float, lowest: float, most: int) -> np.ndarray:
+def frequencies_to_search(turning: Turning, *, lowest: float, most: int) -> np.ndarray:
     """Frequencies in [lowest, 0.5], two in each width of a tongue, and some between the tongues.
 
     If these are more than `most`, tongues of high order are left out. Then the damping is weak compared with the
     natural frequency, and each order is weaker than the one before by their ratio.
     """
     for orders in (ORDERS, ORDERS // 2, 2, 1):
-        f = _frequencies(curvatures, mu, eta, lowest, orders)
+        f = _frequencies(turning, lowest, orders)
         if len(f) <= most:
             break
     return f
 
 
-def _frequencies(curvatures: Curvatures, mu: float, eta: float, lowest: float, orders: int) -> np.ndarray:
+def _frequencies(turning: Turning, lowest: float, orders: int) -> np.ndarray:
     f = np.geomspace(lowest, 0.5, MESH)
-    omega_low, omega_high = curvatures.turn(mu, eta)
-    damping = max(1 - mu, LEAST_DAMPING)
+    damping = max(turning.damping, LEAST_DAMPING)
     wanted = np.maximum(BETWEEN / np.log(2) / f, 4 * BETWEEN)  # points per unit of frequency
     for order in range(1, orders + 1):
         whole = order * f
         away = np.abs(whole - np.round(whole)) * np.pi  # distance to the nearest whole number of turns
-        inside = (away >= omega_low - 2 * damping) & (away <= omega_high + 2 * damping)
+        inside = (away >= turning.low - 2 * damping) & (away <= turning.high + 2 * damping)
         wanted = np.maximum(wanted, np.where(inside, 4 * np.pi * order / damping, 0))
     number = np.concatenate([[0.0], np.cumsum((wanted[1:] + wanted[:-1]) / 2 * np.diff(f))])
     even = np.interp(np.linspace(0, number[-1], int(np.ceil(number[-1])) + 1), number, f)

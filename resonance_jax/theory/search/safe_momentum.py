@@ -2,18 +2,23 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 from resonance_jax import checks
 from resonance_jax.numerics.estimate import Estimate
+from resonance_jax.optimizers.linear import LinearOptimizer, heavy_ball
+from resonance_jax.optimizers.reading import read
 from resonance_jax.shifts.base import Shift
 from resonance_jax.theory.noise.mean_square import mean_square_growth
 from resonance_jax.theory.search.batches import evaluate, trace_rate
 from resonance_jax.theory.search.drifts import Drifts, drifts_of
 from resonance_jax.theory.search.first_growth import Bracket, first_growth
+
+if TYPE_CHECKING:
+    import optax
 
 HIGHEST = 0.999  # above it, runs remember thousands of steps, and tongues of every order lie close together
 ARGUMENTS = ("frequency", "mu", "eta", "errors")  # of the rate below
@@ -39,15 +44,19 @@ class _Growth(NamedTuple):
     shift: Callable[[Any], Shift]
     problem: Any
     rate: Callable[..., Any]
+    optimizer: Callable[[Any, Any], Any] | None
     keywords: tuple[tuple[str, Any], ...]
 
     def __call__(self, frequency: Any, mu: Any, eta: Any, errors: Any) -> Any:
         """The rate plus `errors` times its standard error."""
-        found = self.rate(self.shift(frequency), self.problem, mu=mu, eta=eta, **dict(self.keywords))
+        fits: dict[str, Any] = (
+            dict(mu=mu, eta=eta) if self.optimizer is None else dict(optimizer=self.optimizer(mu, eta))
+        )
+        found = self.rate(self.shift(frequency), self.problem, **fits, **dict(self.keywords))
         return found.rate + errors * found.standard_error if isinstance(found, Estimate) else found
 
     def _parts(self) -> tuple[Any, ...]:  # a problem and a key hold arrays, which have no hash
-        return (*map(id, self[:3]), *((name, id(each) if name == "key" else each) for name, each in self.keywords))
+        return (*map(id, self[:4]), *((name, id(each) if name == "key" else each) for name, each in self.keywords))
 
     def __hash__(self) -> int:
         return hash(self._parts())
@@ -61,6 +70,7 @@ def largest_safe_momentum(
     problem: Any,
     eta: float,
     *,
+    optimizer: "Callable[[Any, Any], optax.GradientTransformation] | None" = None,
     frequencies: Sequence[float] | np.ndarray | None = None,
     rate: Callable[..., Any] = mean_square_growth,
     lowest: float = 0.0,
@@ -89,10 +99,12 @@ def largest_safe_momentum(
             `lambda T: rj.shifts.square_wave(T, dim=1)`; or a single shift.
         problem: as `rate` takes it; for the default rate made by `rj.problems.linear_regression`.
         eta: step size, > 0.
+        optimizer: another one than SGDm, as a function of momentum and step size:
+            `lambda mu, eta: optax.sgd(eta, momentum=mu, nesterov=True)`.
         frequencies: values to pass to `shift`, 1-D; None searches. Nothing between listed values is looked at.
-        rate: `rate(shift, problem, mu=mu, eta=eta)`, traceable, a number or an `Estimate`, positive where it grows. The
-            default, growth of the mean square, is the strictest: it includes the noise of the samples, and rare runs.
-            `rj.theory.mean_growth` is the paper's.
+        rate: `rate(shift, problem, mu=mu, eta=eta)`, or with `optimizer=` where one is given; traceable, a number or an
+            `Estimate`, positive where it grows. The default, growth of the mean square, is the strictest: it includes
+            the noise of the samples, and rare runs. `rj.theory.mean_growth` is the paper's.
         lowest, highest: momenta between which to search, in [0, 1].
         tolerance: largest margin of an exact rate; the margin of an estimated one also covers its errors.
         coarse: number of momenta in the first scan. Growth that begins and ends between two of them is missed.
@@ -119,8 +131,18 @@ def largest_safe_momentum(
     _check(shift, eta, tolerance, coarse, chunk)
     checks.between("lowest", lowest, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("highest", highest, lowest, 1, "it is the end of the scan, above lowest", open_low=True)
-    drifts = drifts_of(shift, problem, eta, frequencies)
-    cell = trace_rate(_Growth(drifts.shift, problem, rate, tuple(keywords.items())), ARGUMENTS)
+    if optimizer is not None and not callable(optimizer):
+        raise ValueError(
+            f"optimizer must be a function of momentum and step size, got {type(optimizer).__name__}; give e.g. "
+            "lambda mu, eta: optax.sgd(eta, momentum=mu, nesterov=True)"
+        )
+
+    def linear(mu: float) -> LinearOptimizer:
+        return heavy_ball(mu, eta) if optimizer is None else read(optimizer(mu, eta))
+
+    momenta = np.unique(np.clip([lowest, 0.5, 0.9, 0.99, highest], lowest, highest))
+    drifts = drifts_of(shift, problem, linear, [*map(float, momenta)], frequencies)
+    cell = trace_rate(_Growth(drifts.shift, problem, rate, optimizer, tuple(keywords.items())), ARGUMENTS)
     for name, expected in cell.ranges:
         expected.check({"frequency": drifts.argument(drifts.at(lowest)), "mu": [lowest, highest], "eta": eta}[name])
 
