@@ -152,7 +152,18 @@ def expected_kronecker(mean, *, mu, eta, samples, variance=1.0, factor=2.0, bias
 
 
 def expected_step(mean, C, *, mu, eta, samples, factor=2.0, bias=True):
-    """E[M (x) M] and E[M] of one step for x ~ N(mean, C), by Isserlis' theorem entry by entry, in NumPy."""
+    """E[M (x) M] and E[M] of one step of SGDm on (e, v), for x ~ N(mean, C)."""
+    rows = [(-eta, 1.0, mu), (-eta, 0.0, mu)]
+    return expected_step_of(rows, mean, C, samples=samples, factor=factor, bias=bias)
+
+
+def rows_of(linear):
+    """A linear optimizer as plain numbers: (gradient, weight, old buffers) of the weight and of each buffer."""
+    return [[float(each.value) for each in (gradient, weight, *old)] for gradient, weight, old in linear.rows()]
+
+
+def expected_step_of(rows, mean, C, *, samples, factor=2.0, bias=True):
+    """The same of any linear optimizer, by Isserlis' theorem entry by entry, in NumPy."""
     w = len(mean) + bias
     x = np.append(mean, 1.0) if bias else np.asarray(mean)
     D = np.zeros((w, w))
@@ -163,17 +174,18 @@ def expected_step(mean, C, *, mu, eta, samples, factor=2.0, bias=True):
     for pair in ("ij,kl", "ik,jl", "il,jk"):
         fourth = fourth + sum(np.einsum(f"{pair}->ijkl", a, b) for a, b in ((D, D), (D, xx), (xx, D)))
     BB = factor**2 * (fourth / samples + (1 - 1 / samples) * np.einsum("ij,kl->ijkl", second, second))
-    A0 = np.block([[np.eye(w), mu * np.eye(w)], [np.zeros((w, w)), mu * np.eye(w)]])
-    # M = A0 - eta [[B, 0], [B, 0]]
-    P = np.zeros((2, 2 * w, w))  # rows of B into both halves
-    P[0, :w], P[1, w:] = np.eye(w), np.eye(w)
-    up = P[0] + P[1]  # (2w, w)
-    down = np.hstack([np.eye(w), np.zeros((w, w))])  # (w, 2w)
-    first = A0 - eta * factor * up @ second @ down
-    square = np.einsum("ai,ijkl,bk,jc,ld->abcd", up, BB, up, down, down) * eta**2
-    cross = -eta * factor * up @ second @ down
-    kron = np.kron(A0, A0) + np.kron(A0, cross) + np.kron(cross, A0)
-    return kron + square.reshape(4 * w * w, 4 * w * w), first
+    numbers = np.array(rows)
+    still = np.kron(numbers[:, 1:], np.eye(w))  # M = still + up B down
+    up, down = np.kron(numbers[:, :1], np.eye(w)), np.kron(np.eye(1, len(rows)), np.eye(w))
+    cross = factor * up @ second @ down
+    square = np.einsum("ai,ijkl,bk,jc,ld->abcd", up, BB, up, down, down).reshape(2 * (len(still) ** 2,))
+    return np.kron(still, still) + np.kron(still, cross) + np.kron(cross, still) + square, still + cross
+
+
+def one_step_of(rows, B):
+    """M of one step of a linear optimizer."""
+    numbers = np.array(rows)
+    return np.kron(numbers[:, 1:], np.eye(len(B))) + np.kron(numbers[:, :1] * np.eye(1, len(rows)), B)
 
 
 def log_radius(matrix):
