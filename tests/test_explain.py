@@ -47,7 +47,8 @@ STILL = CALM._replace(almost_sure=-0.01)
     ],
 )
 def test_order_of_the_verdicts(under, held, without, verdict, words):
-    found, sentence, remedy = _verdict(under, held, without, (0.2, 0.1))
+    smaller = ("Take a step size below 0.2.", "Take a step size below 0.1.")
+    found, sentence, remedy = _verdict(under, held, without, smaller)
     assert found == verdict
     assert re.search(words, f"{sentence} {remedy}")
     assert bool(remedy) == (verdict != "stable")
@@ -87,7 +88,7 @@ def test_held_growth_is_that_of_one_step(x64):
     for bias, mean in ((True, [0.7]), (False, [0.7]), (True, [0.6, -0.8])):
         problem = regression(dim=len(mean), samples=1, input_variance=0.3, bias=bias)
         at = Inputs(jnp.asarray(mean), jnp.asarray(0.2))
-        held = jax.jit(lambda mu, eta, p=problem, at=at: held_growth(at, p, mu=mu, eta=eta))
+        held = jax.jit(lambda mu, eta, p=problem, at=at: held_growth(at, p, rj.optimizers.heavy_ball(mu, eta)))
         for mu, eta in ((0.9, 0.05), (0.3, 0.9)):
             square, first = reference.expected_kronecker(mean, mu=mu, eta=eta, samples=1, variance=0.5, bias=bias)
             expected = reference.log_radius(first), reference.log_radius(square) / 2
@@ -103,7 +104,8 @@ def test_the_far_end_is_where_the_curvature_is_largest(x64):
         assert abs(np.asarray(far.mean)) == pytest.approx([size])
         assert float(far.variance) == pytest.approx(0.0 if size else 1.4)
         high = curvatures_each(jax.tree.map(lambda leaf: leaf[None], far), problem)[0, -1]
-        below, above = (float(held_growth(far, problem, mu=mu, eta=by * 2 * 1.4 / high)[0]) for by in (0.999, 1.001))
+        steps = (rj.optimizers.heavy_ball(mu, by * 2 * 1.4 / high) for by in (0.999, 1.001))
+        below, above = (float(held_growth(far, problem, optimizer)[0]) for optimizer in steps)
         assert below < 0 < above
 
 
