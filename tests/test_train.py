@@ -50,7 +50,7 @@ def test_hyperparameters_of_any_optimizer_are_axes():
 
     axes = dict(seed=np.arange(2), eta=[0.01, 0.02], decay=[0.0, 5.0], T=[0, 9])
     data = rj.sweep(point, axes)
-    assert set(data) == {"distance", "growth_rate", "diverged_at"}
+    assert set(data) == {"distance", "growth_rate", "update_growth_rate", "diverged_at"}
     chosen = dict(seed=1, eta=0.02, decay=5.0, T=9)
     assert float(data.distance.sel(chosen)) == pytest.approx(float(jax.jit(point)(**chosen)["distance"]), rel=1e-4)
     assert float(data.distance.sel(decay=5.0).mean()) > float(data.distance.sel(decay=0.0).mean())
