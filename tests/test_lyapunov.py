@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from flax import linen as nn
 from jax.flatten_util import ravel_pytree
 
 import resonance_jax as rj
@@ -45,27 +46,28 @@ def own_problem(parameters, loss):
 # Linear optimizers on least squares.
 
 
-@pytest.mark.parametrize("mu", [0.99, 0.5])  # a run that overflows float32, and one that converges
-def test_sgdm_on_least_squares_is_the_theory(mu):
-    num_steps = 10_000 if mu > 0.9 else 2000
-    optimizer = optax.sgd(0.01, momentum=mu)
-    mine = spectrum(**LINEAR, optimizer=optimizer, num_steps=num_steps, exponents=4)
-    largest = spectrum(**LINEAR, optimizer=optimizer, num_steps=num_steps)
+def test_sgdm_on_least_squares_is_the_theory():
+    """The weights overflow float32 on the way; their perturbations do not depend on them."""
+    settings = dict(mu=0.99, eta=0.01, num_steps=10_000)
+    heavy_ball = optax.chain(optax.scale(-0.01), optax.trace(0.99))  # its trace is v, as in the theory
 
     @jax.jit
     def theory(key):
-        settings = dict(mu=mu, eta=0.01, key=key, num_steps=num_steps)
-        return rj.theory.almost_sure_growth(**LINEAR, **settings), rj.theory.lyapunov_spectrum(**LINEAR, **settings)
+        return [
+            theory(**LINEAR, **settings, key=key)
+            for theory in (rj.theory.almost_sure_growth, rj.theory.lyapunov_spectrum)
+        ]
 
-    same, all_of_them = theory(KEY)
-    other, _ = theory(jax.random.key(8))
-    assert float(largest) == pytest.approx(float(same), abs=2e-5)  # the same draws
-    assert float(largest.standard_error) == pytest.approx(float(same.standard_error), rel=0.02)
+    mine = spectrum(**LINEAR, optimizer=optax.sgd(0.01, momentum=0.99), num_steps=10_000, exponents=4)
+    largest = spectrum(**LINEAR, optimizer=heavy_ball, num_steps=10_000)
+    (same, every), (other, _) = theory(KEY), theory(jax.random.key(8))
+    assert float(largest) > 0.01
+    assert float(largest) == pytest.approx(float(same), abs=5e-6)  # the same draws
+    assert float(largest.standard_error) == pytest.approx(float(same.standard_error), rel=1e-2)
     assert abs(float(largest) - float(other)) < 4 * np.hypot(largest.standard_error, other.standard_error)
-    assert float(mine.rate[0]) == pytest.approx(float(largest), abs=2e-5)
-    np.testing.assert_allclose(mine.rate, np.sort(all_of_them)[::-1], atol=3e-3)  # which has the first tenth, too
-    assert float(mine.rate.sum()) == pytest.approx(2 * np.log(mu), abs=1e-4)
-    assert float(largest) > 0.005 if mu > 0.9 else float(largest) < 0
+    assert float(mine.rate[0]) == pytest.approx(float(largest), abs=1e-4)
+    np.testing.assert_allclose(mine.rate, np.sort(every)[::-1], atol=2e-3)  # which has the first tenth, too
+    assert float(mine.rate.sum()) == pytest.approx(2 * np.log(0.99), abs=1e-4)
     assert np.isfinite(mine.standard_error).all()
 
 
@@ -73,7 +75,9 @@ def test_a_sweep_and_what_is_forgotten():
     """SGD with a velocity that nothing is kept of: half the exponents are -inf."""
 
     def point(eta):
-        return {"exponent": rj.lyapunov(KEY, **LINEAR, optimizer=optax.sgd(eta, momentum=0.0), num_steps=100, exponents=3)}
+        return {
+            "exponent": rj.lyapunov(KEY, **LINEAR, optimizer=optax.sgd(eta, momentum=0.0), num_steps=100, exponents=3)
+        }
 
     data = rj.sweep(point, {"eta": [0.01, 0.02]})
     assert np.isfinite(data.exponent[:, :2]).all()
@@ -101,7 +105,7 @@ def henon(a=1.4, b=0.3):
 
 
 def test_the_henon_map():
-    problem = own_problem(jnp.array([0.1, 0.1]), lambda parameters: jnp.sum(parameters))
+    problem = own_problem(jnp.array([0.1, 0.1]), jnp.sum)
     found = spectrum(problem=problem, optimizer=henon(), num_steps=50_000, exponents=2)
     np.testing.assert_allclose(found.rate, [0.4192, -1.6231], rtol=0.01)
     assert float(found.rate.sum()) == pytest.approx(np.log(0.3), abs=1e-5)
@@ -130,13 +134,11 @@ WEIGHTS = {"in": RNG.normal(size=(2, 3)), "out": RNG.normal(size=3)}
 
 
 def test_a_network_as_lyapax_has_it(x64):
-    """Full batches, and a step size at which training does not settle."""
+    """Full batches, and a step size at which training is chaotic: two programs soon part, so within their errors."""
     lyapax = pytest.importorskip("lyapax")
     parameters = jax.tree.map(jnp.asarray, WEIGHTS)
-    optimizer = optax.sgd(1.2, momentum=0.3)
-    found = spectrum(
-        problem=own_problem(parameters, network), optimizer=optimizer, num_steps=10_000, exponents=3
-    )
+    optimizer = optax.sgd(0.7, momentum=0.3)
+    found = spectrum(problem=own_problem(parameters, network), optimizer=optimizer, num_steps=10_000, exponents=3)
     start, unravel = ravel_pytree((parameters, optimizer.init(parameters)))
 
     def step(flat):
@@ -146,13 +148,14 @@ def test_a_network_as_lyapax_has_it(x64):
 
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         theirs = lyapax.lyapunov_spectrum(step, start, dt=1.0, n_steps=9000, k=3, t_transient=1000.0).exponents
-    np.testing.assert_allclose(found.rate, theirs, atol=3e-3)
+    assert float(found.rate[0]) > 0.05
+    assert (np.abs(found.rate - theirs) < 6 * found.standard_error + 1e-3).all()
 
 
 # Adam.
 
 
-def finite_differences(step, start, directions, num_steps, num_batches, h=1e-8):
+def finite_differences(step, start, directions, num_steps, num_batches, h=1e-9):
     """Benettin's method on the bare step map, in NumPy: central differences and LAPACK's QR."""
     x, Q = np.asarray(start), np.linalg.qr(np.asarray(directions))[0]
     logs = []
@@ -167,7 +170,10 @@ def finite_differences(step, start, directions, num_steps, num_batches, h=1e-8):
 
 
 def test_adam_on_a_network_is_brute_force(x64):
-    shift, problem = rj.shifts.switching(7, dim=1, variance=0.5), rj.problems.mlp_regression(dim=1, samples=3, hidden=(2,))
+    """A smooth network: where units die, v is 0, and differences to both sides do not exist."""
+    shift = rj.shifts.switching(7, dim=1, variance=0.5)
+    module = nn.Sequential([nn.Dense(2, param_dtype=float), nn.tanh, nn.Dense(1, param_dtype=float)])
+    problem = rj.problems.mlp_regression(dim=1, samples=3, module=module)
     optimizer = optax.adam(0.02, b1=0.8, b2=0.9, eps=1e-3)
     found = spectrum(shift=shift, problem=problem, optimizer=optimizer, num_steps=60, exponents=3, num_batches=3)
 
@@ -188,7 +194,6 @@ def test_adam_on_a_network_is_brute_force(x64):
         return ravel_pytree((after.parameters, after.optimizer_state[0].mu, after.optimizer_state[0].nu))[0]
 
     directions = jax.random.normal(jax.random.key(0), (start.size, 3))
-    # Past the first step, whose v is 0: there differences to both sides do not exist.
     rate, error = finite_differences(lambda x, k: step(x, jnp.int32(k)), start, directions, 60, 3)
     np.testing.assert_allclose(found.rate, rate, atol=1e-4)
     np.testing.assert_allclose(found.standard_error, error, atol=1e-4)
@@ -221,9 +226,15 @@ def test_adam_on_a_dead_unit(x64):
     [
         (dict(exponents=0), r"exponents must be a whole number of at least 1, got 0; it counts directions"),
         (dict(exponents=5), r"exponents must be at most 4, the floating-point entries of .*, got 5; ask for fewer"),
-        (dict(num_batches=2), r"num_batches must be a whole number of at least 3 that divides num_steps=100, got 2; one"),
+        (
+            dict(num_batches=2),
+            r"num_batches must be a whole number of at least 3 that divides num_steps=100, got 2; one",
+        ),
         (dict(num_batches=7), r"num_batches must be .* divides num_steps=100, got 7"),
-        (dict(optimizer=optax.adam), r"optimizer must be an optax.GradientTransformation, got .*call its factory first"),
+        (
+            dict(optimizer=optax.adam),
+            r"optimizer must be an optax.GradientTransformation, got .*call its factory first",
+        ),
         (dict(num_steps=0), r"num_steps must be a whole number of at least 1, got 0; a run needs"),
         (dict(shift=rj.shifts.square_wave(9, dim=2)), r"the shift moves 2 inputs but the problem has dim=1"),
     ],

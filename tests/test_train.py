@@ -1,6 +1,7 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -90,9 +91,46 @@ def test_diverged_at_is_the_step_of_the_loop():
     assert float(run["growth_rate"]) == pytest.approx(np.log(end / np.linalg.norm(error)) / k, rel=1e-5)
 
 
+def test_updates_grow_as_the_error_does():
+    """One input without noise or motion: the slope's error is multiplied by 1 - 2 eta in every step."""
+
+    def point(eta):
+        drawn = rj.problems.linear_regression(dim=1, samples=1, bias=False)
+        ones = jnp.ones((1, 1))
+        problem = drawn._replace(batch=lambda *of_step: drawn.batch(*of_step)._replace(inputs=ones))
+        return rj.train(jax.random.key(0), problem=problem, optimizer=optax.sgd(eta), num_steps=200, tail=100, record=4)
+
+    eta = np.array([0.005, 0.02, 1.02, 1.3, 30.0])  # the last leaves float32 in its first block
+    data = rj.sweep(point, {"eta": eta})
+    np.testing.assert_allclose(data.update_growth_rate, np.log(np.abs(1 - 2 * eta)), rtol=2e-3)
+    assert (data.diverged_at >= 0).values.tolist() == [False, False, False, True, True]
+    assert all(np.isfinite(data[name]).all() for name in data)
+    np.testing.assert_allclose(data.growth_curve[:4, 0], np.log(np.abs(1 - 2 * eta[:4])), rtol=2e-3)
+
+
+def test_snapshots_are_the_ends_of_shorter_runs():
+    """`tail=1` makes the error of the last step the output."""
+    common = settings() | dict(optimizer=optax.adam(0.02))
+    run = jax.jit(lambda key: rj.train(key, **common | dict(record=7, tail=150)))(jax.random.key(1))
+    curve = run["distance_curve"]
+    assert curve.dims == ("step",)
+    assert curve.coords == ((57, 114, 171, 229, 286, 343, 400),)
+    for i in (0, 3, 6):
+        shorter = common | dict(num_steps=curve.coords[0][i], tail=1)
+        end = jax.jit(lambda key, shorter=shorter: rj.train(key, **shorter)["distance"])(jax.random.key(1))
+        assert float(np.asarray(curve)[i]) == pytest.approx(float(end), rel=1e-4)
+    plain = jax.jit(lambda key: rj.train(key, **common | dict(tail=150)))(jax.random.key(1))
+    assert float(run["distance"]) == pytest.approx(float(plain["distance"]), rel=1e-5)
+    steps = np.diff([0, *curve.coords[0]])
+    assert float(np.asarray(run["growth_curve"]) @ steps) == pytest.approx(400 * float(run["growth_rate"]), rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (dict(record=401), r"record must lie between 0 and num_steps=400, got 401; a step has at most one snapshot"),
+        (dict(record=-1), r"record must lie between 0 and num_steps=400, got -1"),
+        (dict(record=2.0), r"record must be a plain whole number, got 2.0; it counts snapshots of a run"),
         (dict(optimizer=optax.sgd), r"optimizer must be an optax.GradientTransformation, got .*call its factory first"),
         (dict(tail=900), r"tail must be at most num_steps, got tail=900 > num_steps=400; shorten the tail"),
         (dict(tail=0), r"tail must be a whole number of at least 1, got 0"),

@@ -143,8 +143,8 @@ def _labels_of(cell: Cell) -> dict[str, np.ndarray]:
             other, theirs = found.setdefault(dim, (name, labels))
             if not np.array_equal(labels, theirs):
                 raise ValueError(
-                    f"outputs {other!r} and {name!r} share the dimension {dim!r} and must have the same coordinate, got "
-                    f"{_text(theirs)} and {_text(labels)}; give one of the dimensions another name"
+                    f"outputs {other!r} and {name!r} share the dimension {dim!r} and must have the same coordinate, "
+                    f"got {_text(theirs)} and {_text(labels)}; give one of the dimensions another name"
                 )
     return {dim: labels for dim, (_, labels) in found.items()}
 
@@ -169,7 +169,8 @@ def _check_agreement(static_axes: list[Axis], static_dims: list[str], cells: Map
     for position, cell in others:
         for name in dict.fromkeys([*reference.outputs, *cell.outputs]):
             one, other = described(reference, name), described(cell, name)
-            if one != other:
+            ours, theirs = reference.labels.get(name, {}), cell.labels.get(name, {})
+            if one != other or not all(map(np.array_equal, ours.values(), theirs.values())):
                 raise ValueError(
                     f"outputs must agree between static values, got {one} under {name!r} for {at(first)} and {other} "
                     f"for {at(position)}; return the same names, shapes and dtypes, or sweep once for each value"

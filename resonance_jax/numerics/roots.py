@@ -1,7 +1,7 @@
 """Square roots that are flat at 0, inside a function that others wrote.
 
-The derivative of sqrt at 0 is infinite, and times a perturbation of 0 it is NaN. Adam divides by sqrt(v) + eps, and v is
-exactly 0 for a weight that never had a gradient; the right derivative there is that of m / eps.
+The derivative of sqrt at 0 is infinite, and times a perturbation of 0 it is NaN. Adam divides by sqrt(v) + eps, and v
+is exactly 0 for a weight that never had a gradient; the right derivative there is that of m / eps.
 """
 
 from collections.abc import Callable, Sequence

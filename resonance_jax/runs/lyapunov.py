@@ -130,7 +130,9 @@ def lyapunov(
         directions, sizes, independent = orthonormal_to_rounding(images)
         finite = state.finite & jnp.isfinite(images).all() & jnp.isfinite(sizes).all()
         batch = _Batch(
-            state.batch.logs + jnp.log(sizes), state.batch.seen | independent, state.batch.steps + jnp.ones((), flat.dtype)
+            state.batch.logs + jnp.log(sizes),
+            state.batch.seen | independent,
+            state.batch.steps + jnp.ones((), flat.dtype),
         )
         kept = jax.tree.map(
             lambda new, old: jnp.where(finite, new, old), (directions, batch), (state.directions, state.batch)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 from jax.typing import ArrayLike
@@ -69,9 +70,10 @@ def train(
     Returns:
         `distance` or `loss`, as the problem measures: the mean over the last `tail` steps.
         `growth_rate`: growth of the log of the error per step, from the start to the last finite state.
-        `update_growth_rate`: growth of the log of the norm of the optimizer's updates per step, as the slope of the
-        least-squares line through its root mean square over blocks of up to 25 steps, to the last finite block;
-        `growth_rate` for a run with fewer than two such blocks. An update of 0 counts as a tiny one.
+        `update_growth_rate`: growth of the log of the norm of the optimizer's updates per step: the slope of the
+        least-squares line through the log of their mean over each block of 10 to 25 steps, up to the last finite block.
+        It is `growth_rate` where fewer than two blocks are finite. Updates below the rounding of the parameters count
+        as that rounding.
         `diverged_at`: the step after which the run was first found to have diverged, -1 if it never was. The error is
         held against its limit every few hundred steps (at most 625) and at the end, where the mean must keep to it too;
         the step in which a parameter or the loss ceased to be finite is exact.
@@ -115,7 +117,8 @@ def train(
     source_state = source.init(start_key)
     parameters, truth = problem.init(weights_key, source, source_state)
     number = jnp.result_type(float)
-    largest = jnp.finfo(number).max
+    info = jnp.finfo(number)
+    largest = info.max
 
     def error_of(parameters: Any) -> Array:
         return jnp.nan_to_num(problem.error(parameters, truth), nan=largest, posinf=largest)
@@ -142,19 +145,21 @@ def train(
                 mean = mean + (error_of(run.parameters) / count - mean / count)  # no sum that could overflow
             return (run, mean), None
 
-        def block(carry: tuple[_Run, Array, Line], drawn: tuple[Array, Any, Any]) -> tuple[Any, None]:
-            """The updates are measured by their sum: at every step, a norm would cost small runs 20% of their time."""
-            (before, mean, updates), (k, *_) = carry, drawn
+        def block(carry: tuple[_Run, Array, Line], of_block: tuple[Array, Any]) -> tuple[Any, None]:
+            """The updates are measured by their sum: a norm at every step would cost small runs 20% of their time."""
+            (before, mean, updates), (middle, drawn) = carry, of_block
             (run, mean), _ = jax.lax.scan(one, (before, mean), drawn)
             made = jax.tree.map(jnp.subtract, run.parameters, before.parameters)
-            square = sum(jnp.sum(leaf.astype(number) ** 2) for leaf in jax.tree.leaves(made))
-            log_norm = jnp.log(jnp.clip(square / length**2, jnp.finfo(number).tiny, largest)) / 2
-            updates = lines.add(updates, k[0].astype(number) + (length - 1) / 2, log_norm, run.stopped_at < 0)
+            rounding = info.eps**2 * _square(before.parameters, number)
+            square = jnp.clip(jnp.maximum(_square(made, number), rounding), info.tiny, largest)
+            log_norm = jnp.log(square) / 2 - np.log(length).astype(number)
+            updates = lines.add(updates, middle, log_norm, run.stopped_at < 0)
             return (run, mean, updates), None
 
         by_block = jax.tree.map(lambda leaf: leaf.reshape(num_blocks, length, *leaf.shape[1:]), (k, drawn, inputs))
+        middles = by_block[0][:, 0].astype(number) + (length - 1) / 2
         run, mean, updates = fused(lambda carry, drawn: jax.lax.scan(block, carry, drawn)[0])(
-            (state.run, state.mean, state.updates), by_block
+            (state.run, state.mean, state.updates), (middles, by_block)
         )
         length = num_blocks * length
         done = state.done + length
@@ -183,7 +188,9 @@ def train(
     start = divergence.positive(start, reference)
     stopped_at = state.run.stopped_at
     done = jnp.maximum(jnp.where(stopped_at < 0, num_steps, stopped_at), 1).astype(start.dtype)  # steps, all finite
-    end = jnp.where(stopped_at == 0, largest.astype(start.dtype), state.error)  # the first step left the range of floats
+    end = jnp.where(
+        stopped_at == 0, largest.astype(start.dtype), state.error
+    )  # the first step left the range of floats
     growth_rate = (_log(end, start) - jnp.log(start)) / done
     outputs = {
         problem.measure: state.mean,
@@ -201,6 +208,10 @@ def train(
 def _log(error: Array, start: Array) -> Array:
     """Log of an error; below the rounding of that at the start, of that rounding."""
     return jnp.log(jnp.maximum(error, jnp.finfo(start.dtype).eps * start))
+
+
+def _square(tree: Any, dtype: Any) -> Array:
+    return jnp.asarray(sum(jnp.sum(leaf.astype(dtype) ** 2) for leaf in jax.tree.leaves(tree)))
 
 
 def _all_finite(tree: Any) -> Array:
