@@ -18,7 +18,7 @@ class Labelled:
     Names and coordinates are static, so that it passes through `jit` and `vmap`. `np.asarray` gives the values.
 
     Fields:
-        values: array with one axis for each name; behind them in number, not in front, where `vmap` adds axes.
+        values: array with an axis for each name; `vmap` adds axes in front of these.
         dims: name of each dimension.
         coords: numbers along each dimension.
 

@@ -103,8 +103,9 @@ def lyapunov(
     one_step = training_step(problem, truth, with_flat_roots(optimizer.update))
 
     def step(run: Any, drawn: Any, inputs: Any) -> Any:
-        _, parameters, optimizer_state = one_step(*run, drawn, inputs)
-        return parameters, optimizer_state
+        parameters, optimizer_state = run
+        after = one_step(parameters, optimizer_state, drawn, inputs)
+        return after.parameters, after.optimizer_state
 
     first = blocks.draw(problem.draw, source, keys, jnp.zeros((1,), jnp.int32), source_state)[:2]
     moving = _moving(step, run, jax.tree.map(lambda leaf: leaf[0], first))
@@ -134,10 +135,10 @@ def lyapunov(
             state.batch.seen | independent,
             state.batch.steps + jnp.ones((), flat.dtype),
         )
-        kept = jax.tree.map(
+        directions, batch = jax.tree.map(
             lambda new, old: jnp.where(finite, new, old), (directions, batch), (state.directions, state.batch)
         )
-        return _State(run, *kept, finite, state.source_state, state.done), None
+        return state._replace(run=run, directions=directions, batch=batch, finite=finite), None
 
     def advance(state: _State, num_blocks: int, length: int) -> _State:
         k = state.done + jnp.arange(num_blocks * length, dtype=jnp.int32)

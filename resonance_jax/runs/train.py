@@ -192,7 +192,7 @@ def train(
         stopped_at == 0, largest.astype(start.dtype), state.error
     )  # the first step left the range of floats
     growth_rate = (_log(end, start) - jnp.log(start)) / done
-    outputs = {
+    outputs: dict[str, Any] = {
         problem.measure: state.mean,
         "growth_rate": growth_rate,
         "update_growth_rate": lines.slope(state.updates, otherwise=growth_rate.astype(number)),
