@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from resonance_jax import testing as testing
     from resonance_jax import theory as theory
     from resonance_jax.runs import spectrum as spectrum
+    from resonance_jax.runs.lyapunov import lyapunov as lyapunov
     from resonance_jax.runs.oscillate import oscillate as oscillate
     from resonance_jax.runs.train import train as train
     from resonance_jax.streams.diagnose import diagnose as diagnose
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # Imported when they are first used: matplotlib, flax, optax and xarray take longer to import than JAX.
 _LAZY = {
     "diagnose": "resonance_jax.streams.diagnose:diagnose",
+    "lyapunov": "resonance_jax.runs.lyapunov:lyapunov",
     "oscillate": "resonance_jax.runs.oscillate:oscillate",
     "optimizers": "resonance_jax.optimizers",
     "plotting": "resonance_jax.plotting",
@@ -43,6 +45,7 @@ __all__ = [
     "diagnose",
     "log10_mean",
     "logscale",
+    "lyapunov",
     "optimizers",
     "oscillate",
     "plotting",

@@ -63,8 +63,9 @@ def sweep(
     Returns:
         Dataset with a variable for each entry of the dict, the axes as coordinates, and what was run in the attributes.
         A named tuple, as the `Estimate` of a rate, becomes one variable for each field: under the key "square" those
-        are `square` and `square_standard_error`. A cell depends on its own coordinates only. A second call with other
-        values, as many of them, does not compile: the traced point is remembered, and with it the globals and
+        are `square` and `square_standard_error`. The dimensions of a `Labelled` array, as the curves of a run with
+        `record=`, keep their names and coordinates. A cell depends on its own coordinates only. A second call with
+        other values, as many of them, does not compile: the traced point is remembered, and with it the globals and
         attributes it read then. Define it anew, as running its `def` again does, to have changes seen.
         With a store, all that it holds, and `status`, which tells cells that are missing (0, NaN in the outputs), ok
         (1), diverged (2) and nonfinite (3).

@@ -11,6 +11,7 @@ import xarray as xr
 import resonance_jax as rj
 from resonance_jax.engine import programs, shapes
 from resonance_jax.engine.grid import prepare
+from resonance_jax.numerics.labelled import Labelled
 
 AXES = dict(seed=np.arange(3), f=np.linspace(0, 0.05, 7), mu=np.linspace(0.95, 0.999, 5))
 
@@ -154,6 +155,32 @@ def test_outputs_of_every_kind():
     assert data.whole.values.tolist() == [[2, 3, 4]] * 2
 
 
+def test_labelled_outputs_in_memory_and_in_a_store(tmp_path):
+    def point(x, n=3):
+        steps = tuple(range(10, 10 * n + 1, 10))
+        table = Labelled(x * jnp.ones((2, n)), ("side", "step"), ((0.5, 1.5), steps))
+        return {"curve": Labelled(x * jnp.arange(float(n)), ("step",), (steps,)), "table": table, "end": x}
+
+    data = rj.sweep(point, {"x": [1.0, 2.0]})
+    assert (data.curve.dims, data.table.dims, data.end.dims) == (("x", "step"), ("x", "side", "step"), ("x",))
+    assert float(data.curve.sel(x=2.0, step=30)) == 4
+    assert data.step.attrs == {"long_name": "steps done", "units": "steps"}
+    stored = rj.sweep(point, {"x": [1.0, 2.0]}, store=tmp_path / "a.zarr", chunk=1)
+    xr.testing.assert_equal(stored.drop_vars("status"), data)
+    again = rj.sweep(point, {"x": [1.0, 2.0]}, store=tmp_path / "a.zarr", resume=True)
+    xr.testing.assert_equal(again, stored)
+    batched = jax.jit(jax.vmap(lambda x: point(x)["curve"]))(jnp.ones(4))
+    assert np.asarray(batched).shape == (4, 3)
+    with pytest.raises(ValueError, match=r"holds another sweep: axis step is 4 values from 10 to 40 .* 3 values"):
+        rj.sweep(functools.partial(point, n=4), {"x": [1.0, 2.0]}, store=tmp_path / "a.zarr", resume=True)
+    with pytest.raises(
+        ValueError, match=r"along step \(3 values from 10 to 30\) under 'curve' for flag=True and float32"
+    ):
+        rj.sweep(
+            lambda x, flag: {"curve": point(x)["curve"] if flag else jnp.ones(3)}, {"x": [1.0], "flag": [True, False]}
+        )
+
+
 def test_defaults_keywords_and_partials():
     assert rj.sweep(lambda x, scale=3.0: {"y": scale * x}, dict(x=[1.0])).y.item() == 3
     assert rj.sweep(functools.partial(lambda scale, x: {"y": scale * x}, 4.0), dict(x=[1.0])).y.item() == 4
@@ -271,6 +298,20 @@ def test_bad_axes(axes, message):
         ({"a": None}, r"point must return a dict of arrays, got NoneType under 'a'"),
         ({1: 2.0}, r"point must return a dict of arrays, got float under 1; return scalars or arrays of fixed shape"),
         ({"x": 1.0}, r"outputs, their dimensions and axes share the names \['x'\]; rename the outputs"),
+        (
+            {"a": Labelled(jnp.ones(2), ("k",), ((1, 2),)), "b": Labelled(jnp.ones(2), ("k",), ((1, 3),))},
+            r"outputs 'a' and 'b' share the dimension 'k' and must have the same coordinate, got 2 values from 1 to 2 "
+            r"and 2 values from 1 to 3; give one of the dimensions another name",
+        ),
+        (
+            {"a": Labelled(jnp.ones(2), ("x",), ((1, 2),))},
+            r"outputs, their dimensions and axes share the names \['x'\]",
+        ),
+        (
+            {"a": Labelled(jnp.ones(2), ("k",), ((1, 2, 3),))},
+            r"the Labelled output 'a' must have a name and a coordinate for each axis of its values, of shape \(2,\), "
+            r"got \('k',\) with coordinates of the lengths \(3,\); give as many numbers as the axis has entries",
+        ),
         ({"a": jnp.ones(2), "a_0": 1.0}, r"outputs, their dimensions and axes share the names \['a_0'\]"),
     ],
 )

@@ -1,6 +1,7 @@
 import functools
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
@@ -50,7 +51,7 @@ def test_hyperparameters_of_any_optimizer_are_axes():
 
     axes = dict(seed=np.arange(2), eta=[0.01, 0.02], decay=[0.0, 5.0], T=[0, 9])
     data = rj.sweep(point, axes)
-    assert set(data) == {"distance", "growth_rate", "diverged_at"}
+    assert set(data) == {"distance", "growth_rate", "update_growth_rate", "diverged_at"}
     chosen = dict(seed=1, eta=0.02, decay=5.0, T=9)
     assert float(data.distance.sel(chosen)) == pytest.approx(float(jax.jit(point)(**chosen)["distance"]), rel=1e-4)
     assert float(data.distance.sel(decay=5.0).mean()) > float(data.distance.sel(decay=0.0).mean())
@@ -90,9 +91,45 @@ def test_diverged_at_is_the_step_of_the_loop():
     assert float(run["growth_rate"]) == pytest.approx(np.log(end / np.linalg.norm(error)) / k, rel=1e-5)
 
 
+def test_updates_grow_as_the_error_does():
+    """One input without noise or motion: the slope's error is multiplied by 1 - 2 eta in every step."""
+
+    def point(eta):
+        drawn = rj.problems.linear_regression(dim=1, samples=1, bias=False)
+        ones = jnp.ones((1, 1))
+        problem = drawn._replace(batch=lambda *of_step: drawn.batch(*of_step)._replace(inputs=ones))
+        return rj.train(jax.random.key(0), problem=problem, optimizer=optax.sgd(eta), num_steps=200, tail=100, record=4)
+
+    eta = np.array([0.005, 0.02, 1.01, 1.3, 30.0])  # the last leaves float32 in its first block
+    data = rj.sweep(point, {"eta": eta})
+    np.testing.assert_allclose(data.update_growth_rate, np.log(np.abs(1 - 2 * eta)), rtol=2e-3)
+    assert (data.diverged_at >= 0).values.tolist() == [False, False, False, True, True]
+    assert all(np.isfinite(data[name]).all() for name in data)
+    np.testing.assert_allclose(data.growth_curve[:4, 0], np.log(np.abs(1 - 2 * eta[:4])), rtol=2e-3)
+
+
+def test_snapshots_are_the_ends_of_shorter_runs():
+    """`tail=1` makes the error of the last step the output."""
+    common = settings() | dict(optimizer=optax.adam(0.02))
+    run = jax.jit(lambda key: rj.train(key, **common | dict(record=7, tail=150)))(jax.random.key(1))
+    curve = run["distance_curve"]
+    assert curve.dims == ("step",)
+    assert curve.coords == ((57, 114, 171, 229, 286, 343, 400),)
+    shorter = common | dict(num_steps=229, tail=1)
+    end = jax.jit(lambda key: rj.train(key, **shorter)["distance"])(jax.random.key(1))
+    assert float(np.asarray(curve)[3]) == pytest.approx(float(end), rel=1e-4)
+    plain = jax.jit(lambda key: rj.train(key, **common | dict(tail=150)))(jax.random.key(1))
+    assert float(run["distance"]) == pytest.approx(float(plain["distance"]), rel=1e-5)
+    steps = np.diff([0, *curve.coords[0]])
+    assert float(np.asarray(run["growth_curve"]) @ steps) == pytest.approx(400 * float(run["growth_rate"]), rel=1e-4)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (dict(record=401), r"record must lie between 0 and num_steps=400, got 401; a step has at most one snapshot"),
+        (dict(record=-1), r"record must lie between 0 and num_steps=400, got -1"),
+        (dict(record=2.0), r"record must be a plain whole number, got 2.0; it counts snapshots of a run"),
         (dict(optimizer=optax.sgd), r"optimizer must be an optax.GradientTransformation, got .*call its factory first"),
         (dict(tail=900), r"tail must be at most num_steps, got tail=900 > num_steps=400; shorten the tail"),
         (dict(tail=0), r"tail must be a whole number of at least 1, got 0"),

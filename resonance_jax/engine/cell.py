@@ -13,6 +13,7 @@ from resonance_jax import checks
 from resonance_jax.engine.arrays import SharedArray, digest_of, share
 from resonance_jax.engine.axes import Point
 from resonance_jax.engine.constants import is_key, take_out
+from resonance_jax.numerics.labelled import Labelled
 
 
 class Static(NamedTuple):
@@ -31,6 +32,7 @@ class Cell(NamedTuple):
     constants: tuple[Any, ...]  # the small ones, which are part of the program
     program: Callable[..., list[Any]]  # large arrays, then scalars -> outputs
     outputs: dict[str, jax.ShapeDtypeStruct]
+    labels: dict[str, dict[str, np.ndarray]]  # output -> its own dimensions and their coordinates, where it has names
     ranges: list[tuple[str, checks.Range]]  # what the point's parts expect of its arguments
 
     def __hash__(self) -> int:
@@ -65,6 +67,8 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], static: tuple[S
         if not isinstance(outputs, dict) or not outputs:
             raise ValueError(f"point must return a dict of arrays, got {outputs!r}; return e.g. {{'loss': loss}}")
         outputs = {name: each for parts in map(_parts, outputs.items()) for name, each in parts.items()}
+        labels.update({name: _labels(name, each) for name, each in outputs.items() if isinstance(each, Labelled)})
+        outputs = {name: each.values if isinstance(each, Labelled) else each for name, each in outputs.items()}
         for name, output in outputs.items():
             if not isinstance(name, str) or not isinstance(output, jax.Array | np.ndarray | np.generic | int | float):
                 raise ValueError(
@@ -74,6 +78,7 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], static: tuple[S
         return {name: jnp.asarray(output) for name, output in outputs.items()}
 
     ranges: list[tuple[str, checks.Range]] = []
+    labels: dict[str, dict[str, np.ndarray]] = {}
     scalars = {name: jax.ShapeDtypeStruct((), dtype) for name, dtype in arguments}
     try:
         jaxpr, outputs = jax.make_jaxpr(checked, return_shape=True)(**scalars)
@@ -90,7 +95,8 @@ def _trace(point: Point, arguments: tuple[tuple[str, Any], ...], static: tuple[S
         by_name = dict(zip(scalars, values[len(large) :], strict=True))
         return run(*values[: len(large)], *(by_name[name] for name in in_order))
 
-    return Cell(arguments, tuple(map(share, large)), tuple(small), program, dict(sorted(outputs.items())), ranges)
+    outputs = dict(sorted(outputs.items()))
+    return Cell(arguments, tuple(map(share, large)), tuple(small), program, outputs, labels, ranges)
 
 
 def _parts(output: tuple[Any, Any]) -> dict[Any, Any]:
@@ -98,6 +104,19 @@ def _parts(output: tuple[Any, Any]) -> dict[Any, Any]:
     name, value = output
     fields = getattr(value, "_fields", ())
     return {name if i == 0 else f"{name}_{field}": value[i] for i, field in enumerate(fields)} or {name: value}
+
+
+def _labels(name: Any, output: Labelled) -> dict[str, np.ndarray]:
+    """The dimensions of an output and their coordinates; ValueError unless there is one for each axis."""
+    coordinates = dict(zip(output.dims, map(np.asarray, output.coords), strict=False))
+    named = tuple(len(each) for each in coordinates.values())
+    if len(output.dims) != len(output.coords) or named != np.shape(output.values):
+        raise ValueError(
+            f"the Labelled output {name!r} must have a name and a coordinate for each axis of its values, of shape "
+            f"{np.shape(output.values)}, got {output.dims} with coordinates of the lengths "
+            f"{tuple(map(len, output.coords))}; give as many numbers as the axis has entries"
+        )
+    return coordinates
 
 
 @functools.lru_cache(maxsize=256)

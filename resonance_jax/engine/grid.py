@@ -33,6 +33,7 @@ class Grid(NamedTuple):
     shape: Shape
     cells: dict[tuple[int, ...], Cell]  # position along the static dimensions -> what is computed there
     output_dims: dict[str, tuple[str, ...]]  # of each output, the dimensions of the grid first
+    labels: dict[str, np.ndarray]  # dimension of an output that has a coordinate -> the coordinate
     static: tuple[bool, ...]  # which dimensions are walked along
     numbers: tuple[Numbers, ...]  # of the axes that are not static, in their order
 
@@ -51,8 +52,9 @@ class Grid(NamedTuple):
 
     @property
     def coordinates(self) -> dict[str, tuple[str, np.ndarray]]:
-        """Name of an axis -> its dimension and its labels."""
-        return {axis.name: (axis.dim, axis.labels) for axis in self.axes}
+        """Name of an axis, or of a labelled dimension of an output -> its dimension and its labels."""
+        axes = {axis.name: (axis.dim, axis.labels) for axis in self.axes}
+        return axes | {dim: (dim, labels) for dim, labels in self.labels.items()}
 
     @property
     def mapped(self) -> tuple[int | None, ...]:
@@ -111,12 +113,17 @@ def prepare(point: Point, axes: Mapping[str, Values]) -> Grid:
         for name, expected in cell.ranges:
             expected.check(labels[name][here.get(dim_of[name], slice(None))])
 
-    outputs = next(iter(cells.values())).outputs
-    own = {name: tuple(f"{name}_{i}" for i in range(len(out.shape))) for name, out in outputs.items()}
+    first = next(iter(cells.values()))
+    outputs = first.outputs
+    own = {
+        name: tuple(first.labels.get(name) or (f"{name}_{i}" for i in range(len(out.shape))))
+        for name, out in outputs.items()
+    }
     names = {*labels, *sizes}
     clash = (set(outputs) & names) | ({d for each in own.values() for d in each} & {*names, *outputs})
     if clash:
         raise ValueError(f"outputs, their dimensions and axes share the names {sorted(clash)}; rename the outputs")
+    own_labels = _labels_of(first)
     output_dims = {name: (*sizes, *each) for name, each in own.items()}
     dims = tuple(sizes)
     mapped = [dim for dim in dims if dim not in static_dims]
@@ -125,7 +132,25 @@ def prepare(point: Point, axes: Mapping[str, Values]) -> Grid:
         for axis, values in dynamic
     ]
     static = tuple(dim in static_dims for dim in dims)
-    return Grid(checked, dims, tuple(sizes.values()), cells, output_dims, static, tuple(numbers))
+    return Grid(checked, dims, tuple(sizes.values()), cells, output_dims, own_labels, static, tuple(numbers))
+
+
+def _labels_of(cell: Cell) -> dict[str, np.ndarray]:
+    """Coordinates of the labelled dimensions; ValueError where two outputs have different ones along one dimension."""
+    found: dict[str, tuple[str, np.ndarray]] = {}
+    for name, coordinates in cell.labels.items():
+        for dim, labels in coordinates.items():
+            other, theirs = found.setdefault(dim, (name, labels))
+            if not np.array_equal(labels, theirs):
+                raise ValueError(
+                    f"outputs {other!r} and {name!r} share the dimension {dim!r} and must have the same coordinate, "
+                    f"got {_text(theirs)} and {_text(labels)}; give one of the dimensions another name"
+                )
+    return {dim: labels for dim, (_, labels) in found.items()}
+
+
+def _text(labels: np.ndarray) -> str:
+    return f"{len(labels)} values from {labels[0]:g} to {labels[-1]:g}" if len(labels) else "no values"
 
 
 def _check_agreement(static_axes: list[Axis], static_dims: list[str], cells: Mapping[tuple[int, ...], Cell]) -> None:
@@ -135,14 +160,17 @@ def _check_agreement(static_axes: list[Axis], static_dims: list[str], cells: Map
         labels = ((axis.name, axis.labels[position[static_dims.index(axis.dim)]].item()) for axis in static_axes)
         return ", ".join(f"{name}={label!r}" for name, label in labels)
 
-    def described(out: jax.ShapeDtypeStruct | None) -> str:
-        return "nothing" if out is None else f"{out.dtype} of shape {out.shape}"
+    def described(cell: Cell, name: str) -> str:
+        out = cell.outputs.get(name)
+        along = ", ".join(f"{dim} ({_text(labels)})" for dim, labels in cell.labels.get(name, {}).items())
+        return "nothing" if out is None else f"{out.dtype} of shape {out.shape}{along and f' along {along}'}"
 
     (first, reference), *others = cells.items()
     for position, cell in others:
         for name in dict.fromkeys([*reference.outputs, *cell.outputs]):
-            one, other = described(reference.outputs.get(name)), described(cell.outputs.get(name))
-            if one != other:
+            one, other = described(reference, name), described(cell, name)
+            ours, theirs = reference.labels.get(name, {}), cell.labels.get(name, {})
+            if one != other or not all(map(np.array_equal, ours.values(), theirs.values())):
                 raise ValueError(
                     f"outputs must agree between static values, got {one} under {name!r} for {at(first)} and {other} "
                     f"for {at(position)}; return the same names, shapes and dtypes, or sweep once for each value"
