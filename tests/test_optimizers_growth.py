@@ -151,3 +151,37 @@ def test_the_figures_of_the_check():
 
     found = np.mean([rates(jax.random.key(seed)) for seed in range(8)], axis=0)
     assert found == pytest.approx([0.0020, -0.0084, 0.0124, 0.0020], abs=4e-4)
+
+
+def test_which_multiplier_crosses(x64):
+    """Of random settings of two optimizers under strong shifts, with a bias and without, against NumPy's eigenvalues."""
+    rng = np.random.default_rng(2)
+    number = 60
+    T, mu = rng.integers(2, 40, number), rng.uniform(0.9, 0.999, number)
+    eta, amplitude = np.exp(rng.uniform(np.log(0.005), np.log(0.3), number)), rng.uniform(0.5, 1.5, number)
+    seen = set()
+    for bias in (True, False):
+        for name in ("heavy ball", "nesterov"):
+
+            def one(T, mu, eta, amplitude, name=name, bias=bias):
+                shift = rj.shifts.sinusoid(1 / T, amplitude=amplitude)
+                problem = rj.problems.linear_regression(dim=1, samples=3, bias=bias)
+                return rj.theory.crossing(shift, problem, optimizer=CHAINS[name](eta, mu))
+
+            found = jax.jit(jax.vmap(one))(T.astype(float), mu, eta, amplitude)
+            for i in range(number):
+                rows = reference.rows_of(rj.optimizers.read(CHAINS[name](eta[i], mu[i])))
+                product = np.eye(2 * (1 + bias))
+                for k in range(T[i]):
+                    B = reference.gradient_matrix(amplitude[i] * np.sin(2 * np.pi * k / T[i]))[: 1 + bias, : 1 + bias]
+                    product = reference.one_step_of(rows, B) @ product
+                values = np.linalg.eigvals(product)
+                leading = values[np.argmax(np.abs(values))]
+                rate = np.log(np.abs(leading)) / T[i]
+                assert float(found.rate[i]) == pytest.approx(rate, abs=1e-9)
+                if rate < -1e-9:
+                    assert np.isnan(found.angle[i])
+                elif rate > 1e-4:
+                    assert float(found.angle[i]) == pytest.approx(abs(np.angle(leading)), abs=1e-5), (name, bias, i)
+                    seen.add(rj.theory.Crossing(found.rate[i], found.angle[i]).kind)
+    assert seen == {"+1", "-1", "pair"}

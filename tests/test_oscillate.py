@@ -233,3 +233,29 @@ def _run(**changes):
 def test_bad_input(changes, message):
     with pytest.raises(ValueError, match=message):
         _run(**changes)
+
+
+def test_snapshots_are_the_ends_of_shorter_runs(x64):
+    """Curves of unlimited range, over a labelled dimension; without snapshots nothing changes."""
+    parts = dict(shift=sinusoid(1 / 8), problem=linear_regression(**ONE_INPUT), mu=0.95, eta=0.9)
+
+    @jax.jit
+    def runs(key):
+        whole = rj.oscillate(key, num_steps=7000, tail=100, record=4, **parts)
+        return whole, [rj.oscillate(key, num_steps=n, tail=1, **parts) for n in (1750, 3500, 5250, 7000)]
+
+    whole, ends = runs(jax.random.key(2))
+    curve = np.asarray(whole["log10_distance_curve"])
+    assert whole["log10_distance_curve"].dims == ("step",)
+    assert whole["log10_distance_curve"].coords == ((1750, 3500, 5250, 7000),)
+    assert curve == pytest.approx([float(end["log10_distance"]) for end in ends], abs=1e-9)
+    assert curve[-1] > 100  # beyond float32
+    assert np.mean(np.asarray(whole["growth_curve"])) == pytest.approx(float(whole["growth_rate"]), rel=1e-9)
+    assert float(whole["growth_rate"]) == pytest.approx(float(ends[-1]["growth_rate"]), rel=1e-12)
+    data = rj.sweep(
+        lambda mu: rj.oscillate(jax.random.key(0), **parts | dict(mu=mu), num_steps=10, tail=2, record=4),
+        dict(mu=[0.1, 0.2]),
+    )
+    assert data.log10_distance_curve.dims == ("mu", "step")
+    assert data.step.values.tolist() == [2, 5, 8, 10]
+    assert data.log10_distance_curve.sel(step=10).values == pytest.approx(data.log10_distance_curve[:, -1].values)

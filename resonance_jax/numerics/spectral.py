@@ -17,6 +17,7 @@ from resonance_jax.fused import fused
 from resonance_jax.numerics import entrywise, logscale
 from resonance_jax.numerics.logscale import Scaled
 
+dot = functools.partial(jnp.matmul, precision="highest")  # a GPU would round float32 to 10 bits
 ENTRYWISE_SIZE = 6  # up to this size a product is written out entry by entry; larger ones take too long to compile
 
 
@@ -55,7 +56,7 @@ def _log_radius(mantissa: Any, exponent: Array, entrywise_size: int) -> Array:
         mantissa = entrywise.to_array(mantissa)
     elif not isinstance(mantissa, tuple) and small:
         mantissa = entrywise.matrix(mantissa)
-    multiply: Any = entrywise.matmul if small else functools.partial(jnp.matmul, precision="highest")
+    multiply: Any = entrywise.matmul if small else dot
     dtype = jax.tree.leaves(mantissa)[0].dtype
     num_squarings = jnp.finfo(dtype).nmant + 5  # 2^-J log(k^m) falls below one rounding
 
@@ -92,28 +93,57 @@ def _slope(matrix: Array) -> Array:
 
         d log rho = tr(P dM (M P)^-1) / tr P,    the inverse within the span,
 
-    the mean of d log |lambda| over them. P comes from a high power N of M, scaled so that its eigenvalues are large or
-    near 0:  P = 1 - (1 + N)^-1,  then  P <- 3 P^2 - 2 P^3,  which leaves 1 and 0 as they are and squares the distance
-    from them. Where eigenvectors meet, as on the edge of a tongue, there is no derivative.
+    the mean of d log |lambda| over them. Where eigenvectors meet, as on the edge of a tongue, there is no derivative.
     """
-    multiply = functools.partial(jnp.matmul, precision="highest")
+    lift = logscale.room(matrix, 0)
+    matrix = logscale.shift_by(jax.lax.stop_gradient(matrix), lift)
+    P = _projector(matrix)
+    within = dot(matrix, P)
+    size = logscale.norm(within)
+    rest = jnp.eye(len(matrix), dtype=matrix.dtype) - P
+    slope = dot(P, _inverse(within / size + rest)).T / (size * jnp.trace(P))
+    return logscale.shift_by(slope, lift)
+
+
+def leading_angle(matrix: Array | Scaled) -> Array:
+    """Angle of the eigenvalue of largest modulus, in [0, pi]: 0 for a positive number, pi for a negative one.
+
+        cos(angle) = tr(M P) / (rho tr P)
+
+    with the projector P onto its eigenvector, or onto those of a complex pair. NaN where more than two eigenvalues have
+    the largest modulus, as of SGDm outside its tongues, or a positive and a negative one.
+
+    >>> [round(float(leading_angle(jnp.array(m))), 4) for m in ([[-2.0, 1.0], [0.0, 1.0]], [[0.0, 4.0], [-1.0, 0.0]])]
+    [3.1416, 1.5708]
+    """
+    scaled = matrix if isinstance(matrix, Scaled) else Scaled(matrix, jnp.int32(0))
+    M = entrywise.to_array(scaled.mantissa) if isinstance(scaled.mantissa, tuple) else scaled.mantissa
+    M = logscale.shift_by(M, logscale.room(M, 0))
+    P = _projector(M)
+    number, rho = jnp.trace(P), jnp.exp(log_spectral_radius(M))
+    cosine = jnp.sum(P.T * M) / (rho * number)
+    off = jnp.abs(number - jnp.round(number)) + jnp.where(jnp.round(number) == 1, jnp.abs(jnp.abs(cosine) - 1), 0)
+    clear = (jnp.round(number) <= 2) & (off < 0.05)
+    return jnp.where(clear, jnp.arccos(jnp.clip(cosine, -1, 1)), jnp.nan)
+
+
+def _projector(matrix: Array) -> Array:
+    """Onto the invariant subspace of the eigenvalues of largest modulus, along the others; entries of M near 1.
+
+    From a high power N of M, scaled so that its eigenvalues are large or near 0:  P = 1 - (1 + N)^-1,  then
+    P <- 3 P^2 - 2 P^3,  which leaves 1 and 0 as they are and squares the distance from them.
+    """
     one, info = jnp.eye(len(matrix), dtype=matrix.dtype), jnp.finfo(matrix.dtype)
 
     def square(_: Array, power: Array) -> Array:
-        return logscale.normalize(Scaled(multiply(power, power), jnp.int32(0))).mantissa
+        return logscale.normalize(Scaled(dot(power, power), jnp.int32(0))).mantissa
 
     def purify(_: int, P: Array) -> Array:
-        return multiply(P, multiply(P, 3 * one - 2 * P))
+        return dot(P, dot(P, 3 * one - 2 * P))
 
-    lift = logscale.room(matrix, 0)
-    matrix = logscale.shift_by(jax.lax.stop_gradient(matrix), lift)
     power = jax.lax.fori_loop(0, info.nmant + 5, square, matrix)
     large = 2.0 ** (info.nmant // 2) / logscale.norm(power)
-    P = jax.lax.fori_loop(0, 2, purify, one - _inverse(one + large * power))
-    within = multiply(matrix, P)
-    size = logscale.norm(within)
-    slope = multiply(P, _inverse(within / size + one - P)).T / (size * jnp.trace(P))
-    return logscale.shift_by(slope, lift)
+    return jax.lax.fori_loop(0, 2, purify, one - _inverse(one + large * power))
 
 
 def _inverse(matrix: Array) -> Array:

@@ -51,8 +51,8 @@ class LinearOptimizer(NamedTuple):
         Returns:
             (n (1 + buffers), n (1 + buffers)).
 
-        >>> heavy_ball(0.9, 0.1).one_step(jnp.array([[2.0]])).round(3).tolist()
-        [[0.800000011920929, 0.8999999761581421], [-0.20000000298023224, 0.8999999761581421]]
+        >>> heavy_ball(0.75, 0.25).one_step(jnp.array([[2.0]])).tolist()
+        [[0.5, 0.75], [-0.5, 0.75]]
         """
         identity = jnp.eye(len(B), dtype=B.dtype)
 

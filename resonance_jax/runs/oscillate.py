@@ -1,6 +1,6 @@
 """Linear optimizers on least squares, computed exactly as a linear recursion that cannot overflow."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,8 @@ from resonance_jax.optimizers.choosing import chosen
 from resonance_jax.problems.base import Problem
 from resonance_jax.runs import contracts, divergence
 from resonance_jax.runs.divergence import DIVERGED_ABOVE
-from resonance_jax.runs.recursion import recursion
+from resonance_jax.runs.recursion import Run, recursion
+from resonance_jax.runs.snapshots import along_steps, growth_between, snapshot_steps, walk
 from resonance_jax.shifts.base import Shift
 
 if TYPE_CHECKING:
@@ -30,8 +31,9 @@ def oscillate(
     optimizer: "optax.GradientTransformation | None" = None,
     num_steps: int,
     tail: int,
+    record: int = 0,
     diverged_above: ArrayLike = DIVERGED_ABOVE,
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     """One run of SGDm, or of another linear optimizer, in error coordinates e = theta - theta*.
 
         v_{k+1} = mu v_k - eta (B_k e_k - b_k),    e_{k+1} = e_k + v_{k+1},    v_0 = 0
@@ -51,6 +53,7 @@ def oscillate(
             `optax.sgd(eta, momentum=mu, nesterov=True)`; see `rj.optimizers.read`. `train` runs the others.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean distance.
+        record: number of snapshots, equally spaced, the last at the end; 0 takes none.
         diverged_above: a run has diverged if its mean distance exceeds this many times that of the start; see
             `train`, which checks it along the way as well.
 
@@ -62,6 +65,8 @@ def oscillate(
         decades and 1e-5 a step for every step size up to eta tr B = 1e15; where eta tr B lies between 10 and 1000, so
         that a step is one or two decades, the mean distance may be 0.2 decades too small.
         `diverged`: whether the mean distance of the last steps is above the limit.
+        With snapshots, over the dimension `step`: `log10_distance_curve`, of ||theta_k - theta*|| there, and
+        `growth_curve`, growth of log ||(theta - theta*, v)|| per step since the snapshot before.
 
     Raises:
         ValueError: a value out of its range, a shift that does not fit the problem, or an optimizer that is not linear.
@@ -78,13 +83,32 @@ def oscillate(
     divergence.check(diverged_above)
     dtype = jnp.result_type(float)
     start, advance, phase_space = recursion(key, source=source, problem=least_squares, optimizer=linear)
-    run = advance(start, num_steps, tail)
-    grown = logscale.log_norm(phase_space(run)) - logscale.log_norm(phase_space(start))
+
+    def sizes(run: Run) -> tuple[Array, Array]:
+        """Logs of the distance, and of all that the optimizer keeps."""
+        everything = phase_space(run)
+        return logscale.log_norm(everything._replace(mantissa=everything.mantissa[0])), logscale.log_norm(everything)
+
+    steps = snapshot_steps(record, num_steps)
+    run, seen = walk(
+        lambda run, steps, measure: advance(run, steps, steps if measure else 0),
+        sizes,
+        start,
+        steps=steps,
+        num_steps=num_steps,
+        tail=tail,
+    )
+    grown = sizes(run)[1] - sizes(start)[1]
     log_distance = logscale.log(run.total) - np.log(tail)
     theta_star, theta_0 = least_squares.weights(jax.random.split(key, 4)[0])
     reference = divergence.reference(logscale.norm(theta_0 - theta_star), logscale.norm(theta_star))
-    return {
+    found: dict[str, Any] = {
         "log10_distance": log_distance / np.log(10),
         "growth_rate": grown / num_steps,
         "diverged": log_distance - jnp.log(reference) > jnp.log(jnp.asarray(diverged_above, dtype)),
     }
+    if seen is not None:
+        distances, everything = seen
+        found["log10_distance_curve"] = along_steps(distances / np.log(10), steps)
+        found["growth_curve"] = along_steps(growth_between(sizes(start)[1], everything, steps), steps)
+    return found

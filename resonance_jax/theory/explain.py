@@ -15,8 +15,10 @@ from resonance_jax.problems.base import Problem
 from resonance_jax.runs import contracts
 from resonance_jax.shifts.base import Shift
 from resonance_jax.shifts.inputs import Inputs
+from resonance_jax.shifts.laws.periodic import Periodic
 from resonance_jax.sweep import sweep
 from resonance_jax.theory.explanation import SURE, Explanation, Rates, smaller_step
+from resonance_jax.theory.floquet.crossing import crossing, kind_of
 from resonance_jax.theory.floquet.mean import mean_growth
 from resonance_jax.theory.frozen import farthest_inputs, held_growth
 from resonance_jax.theory.noise.almost_sure import almost_sure_growth
@@ -147,14 +149,19 @@ def _rates(
         paths: dict[str, Any] = dict(
             key=key, path_steps=num_steps, num_paths=NUM_RUNS, nodes=nodes
         )  # those of the runs
-        return {
-            "mean": mean_growth(shift, **settings, **paths),
-            "square": mean_square_growth(shift, **settings, **paths),
-        }
+        square = mean_square_growth(shift, **settings, **paths)
+        if not isinstance(shift.law, Periodic):
+            return {
+                "mean": mean_growth(shift, **settings, **paths),
+                "square": square,
+                "angle": exact(jnp.full_like(square.rate, jnp.nan)),
+            }
+        found = crossing(shift, **settings)
+        return {"mean": exact(found.rate), "square": square, "angle": exact(found.angle)}
 
     def still(stage: Array) -> dict[str, Estimate]:
         mean, square = held_growth(jax.tree.map(lambda leaf: leaf[stage - 1], ends), **settings)
-        return {"mean": exact(mean), "square": exact(square)}
+        return {"mean": exact(mean), "square": exact(square), "angle": exact(jnp.full_like(mean, jnp.nan))}
 
     runs = sweep(run, {"stage": range(3), "number": range(NUM_RUNS)}).rate.values.astype(float)
     typical, errors = runs.mean(axis=1), runs.std(axis=1, ddof=1) / np.sqrt(NUM_RUNS)
@@ -165,7 +172,8 @@ def _rates(
         mean, mean_error, square, square_error = (
             float(moments[name][stage]) for name in ("mean", "mean_standard_error", "square", "square_standard_error")
         )
-        return Rates(mean, square, float(typical[stage]), float(errors[stage]), mean_error, square_error)
+        kind = kind_of(mean, float(moments["angle"][stage])) if stage == 0 and isinstance(shift.law, Periodic) else ""
+        return Rates(mean, square, float(typical[stage]), float(errors[stage]), mean_error, square_error, kind)
 
     return rates(0), rates(1), rates(2)
 
@@ -183,6 +191,11 @@ def _staged(shift: Shift, ends: Inputs, stage: Array) -> Shift:
 
 SMALLER_MOMENTUM = "Take a smaller momentum (rj.theory.largest_safe_momentum finds one), or shuffle the data."
 RARE_DRIFTS = "Take a smaller step size or a smaller momentum; where nothing moves, the mean square converges."
+HOW = {
+    "+1": " Each period of the shift makes the mean grow along one mode (multiplier +1).",
+    "-1": " Each period of the shift turns the mean around and makes it grow (multiplier -1).",
+    "pair": " Two modes of the weights feed each other (a pair of complex multipliers).",
+}
 LESS_NOISE = "Take more samples a step, a smaller step size or a smaller momentum."
 
 
@@ -249,4 +262,5 @@ def _verdict(under: Rates, held: Rates, without: Rates, smaller_steps: tuple[str
         ),
         (True, ("noise", f"{where}; the motion does not make them diverge twice as fast.", LESS_NOISE)),
     ]
-    return next(verdict for fits, verdict in fitting if fits)
+    verdict, sentence, remedy = next(verdict for fits, verdict in fitting if fits)
+    return verdict, sentence + (HOW.get(under.crossing, "") if verdict in ("resonance", "both") else ""), remedy

@@ -29,6 +29,7 @@ class Rates(NamedTuple):
     standard_error: float  # of the almost-sure rate
     mean_error: float = 0.0  # standard error of `mean`
     mean_square_error: float = 0.0  # of `mean_square`
+    crossing: str = ""  # how the mean grows, as `rj.theory.crossing` names it; empty where there is no period
 
     @property
     def grows(self) -> bool:
