@@ -18,6 +18,7 @@ from benchmarks import (
     batch,
     first_heatmap,
     growth_chart,
+    optimizers,
     plot,
     scaling,
     single_run,
@@ -42,6 +43,7 @@ WORKLOADS: dict[str, tuple[str, Callable[[str], list[Form]]]] = {
     "single": (single_run.NAME, lambda scale: single_run.forms()),
     "growth": (growth_chart.NAME, growth_chart.forms),
     "stream": (stream.NAME, stream.forms),
+    "optimizers": (optimizers.NAME, optimizers.forms),
     "batch": (batch.NAME, batch.forms),
 }
 NAMES = [*WORKLOADS, "scaling"]

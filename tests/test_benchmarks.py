@@ -14,6 +14,7 @@ from benchmarks import (
     batch,
     first_heatmap,
     growth_chart,
+    optimizers,
     plot,
     scaling,
     single_run,
@@ -223,7 +224,7 @@ def test_machines_of_one_name_are_told_apart():
         (
             ["heat"],
             "unknown workload heat; choose any of heatmap, theory, adam, network, single, growth, "
-            "stream, batch, scaling",
+            "stream, optimizers, batch, scaling",
         ),
         (["--repeats", "0"], "--repeats must be a whole number of at least 1, got 0; it is how many warm calls"),
         (["plot", "no_such.json"], "cannot read no_such.json"),
@@ -261,3 +262,8 @@ def test_mean_square_chart_against_kronecker_products():
 def test_a_job_stores_what_its_chunks_compute():
     alone, as_job = (form.prepare()() for form in batch.forms("tiny"))
     np.testing.assert_array_equal(alone, as_job)
+
+
+def test_an_optimizer_of_optax_is_the_same_run():
+    given, read = (np.asarray(form.prepare()()) for form in optimizers.forms("tiny")[:2])
+    np.testing.assert_array_equal(given, read)

@@ -315,6 +315,15 @@ def test_modes_are_the_roots_of_heavy_ball():
     assert largest == pytest.approx(2 * 1.9 / 2.8 / 0.2, rel=1e-5)
 
 
+def test_heavy_ball_and_nesterov_by_hand(x64):
+    """The same multipliers as those read off optax."""
+    b = np.linspace(0.1, 30.0, 7)
+    for by_hand, kind in ((rj.optimizers.heavy_ball, False), (rj.optimizers.nesterov, True)):
+        theirs = rj.optimizers.read(optax.sgd(0.05, momentum=0.9, nesterov=kind))
+        mine, theirs = (np.sort_complex(modes.multipliers(each, b)) for each in (by_hand(0.9, 0.05), theirs))
+        np.testing.assert_allclose(mine, theirs, atol=1e-12)
+
+
 def test_a_step_size_of_0_moves_nothing():
     def run(eta):
         return rj.oscillate(

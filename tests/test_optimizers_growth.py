@@ -184,4 +184,8 @@ def test_which_multiplier_crosses(x64):
                 elif rate > 1e-4:
                     assert float(found.angle[i]) == pytest.approx(abs(np.angle(leading)), abs=1e-5), (name, bias, i)
                     seen.add(rj.theory.Crossing(found.rate[i], found.angle[i]).kind)
-    assert seen == {"+1", "-1", "pair"}
+    assert seen == {"+1", "pair"}  # B repeats twice in a period of the mean
+    problem = rj.problems.linear_regression(dim=1, samples=1, bias=False)
+    for T, kind in ((16, "-1"), (32, "+1"), (24, "none")):  # the first tongue, the second, and between them
+        found = rj.theory.crossing(rj.shifts.breathing(1 / T, variance=1.0), problem, mu=0.999, eta=0.01)
+        assert found.kind == kind, (T, found)

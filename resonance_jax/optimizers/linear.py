@@ -74,8 +74,23 @@ def heavy_ball(mu: ArrayLike, eta: ArrayLike) -> LinearOptimizer:
         mu: momentum, in [0, 1].
         eta: step size, > 0.
     """
+    momentum, gradient = _checked(mu, eta)
+    return LinearOptimizer((Form(gradient, ZERO, (momentum,)),), Form(ZERO, ONE, (ZERO,), (ONE,)))
+
+
+def nesterov(mu: ArrayLike, eta: ArrayLike) -> LinearOptimizer:
+    """Nesterov's momentum, as optax has it:  v' = mu v - eta g,  theta' = theta + mu v' - eta g.
+
+    Args:
+        mu, eta: as of `heavy_ball`.
+    """
+    momentum, gradient = _checked(mu, eta)
+    return LinearOptimizer((Form(gradient, ZERO, (momentum,)),), Form(gradient, ONE, (ZERO,), (momentum,)))
+
+
+def _checked(mu: ArrayLike, eta: ArrayLike) -> tuple[Number, Number]:
+    """Momentum, and what a gradient adds to a weight."""
     checks.between("mu", mu, 0, 1, "momentum is the share of the velocity that is kept")
     checks.between("eta", eta, 0, jnp.inf, "give a positive step size", open_low=True)
     dtype = jnp.result_type(float)
-    mu, eta = jnp.asarray(mu, dtype), jnp.asarray(eta, dtype)
-    return LinearOptimizer((Form(number(-eta), ZERO, (number(mu),)),), Form(ZERO, ONE, (ZERO,), (ONE,)))
+    return number(jnp.asarray(mu, dtype)), number(-jnp.asarray(eta, dtype))
