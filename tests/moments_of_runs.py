@@ -1,8 +1,9 @@
-"""Mean square and typical growth under a covariance matrix and under a moving variance, against simulated runs.
+"""Mean square and typical growth under a covariance matrix, a moving variance, and by other optimizers, against runs.
 
 `python -m tests.moments_of_runs` simulates 10^5 runs at five settings each, by the plain loop below in float64, and
-prints a z-score for each. Of a mean square the score is that of log E ||xi||^2 after 200 steps from E xi xi^T = I. Of
-the almost-sure rate it is that of the mean growth of log ||xi||, between independent sets of runs.
+prints a z-score for each. Of a mean square the score is that of log E ||xi||^2 after 200 steps from E xi xi^T = I, xi
+in the coordinates of `optimizers.stepping`. Of the almost-sure rate it is that of the mean growth of log ||xi||,
+between independent sets of runs.
 """
 
 import functools
@@ -11,8 +12,10 @@ import sys
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 
 import resonance_jax as rj
+from resonance_jax.optimizers.stepping import stepping
 from resonance_jax.shifts import Inputs
 from resonance_jax.theory.moments.followed import follow
 from resonance_jax.theory.moments.maps import mean_square_map
@@ -28,6 +31,13 @@ BREATHING = [
     (3, 9, 0.9, 0.005, 1),
     (3, 17, 0.98, 0.01, 20),
 ]
+OPTIMIZERS = [
+    ("nesterov", optax.sgd(0.01, momentum=0.97, nesterov=True), 5),
+    ("nesterov", optax.sgd(0.005, momentum=0.99, nesterov=True), 1),
+    ("averaged momentum", optax.chain(optax.trace(0.95), optax.ema(0.8, debias=False), optax.scale(-0.005)), 2),
+    ("average", optax.chain(optax.ema(0.97, debias=False), optax.scale(-0.2)), 5),
+    ("decaying weights", optax.chain(optax.trace(0.98), optax.add_decayed_weights(0.1), optax.scale(-0.01)), 20),
+]
 BURN_IN = 1020  # steps until typical runs have forgotten where they began; 300 leave a bias of three standard errors
 
 
@@ -37,7 +47,7 @@ def covariance():
 
 
 def settings():
-    """name -> shift, problem, mean and root of the covariance at step k, its inputs as the law has them, mu, eta, n."""
+    """name, shift, problem, mean and root of the covariance at step k with its inputs as the law has them, optimizer, n."""
     for mu, eta, samples in COVARIANCES:
         shift = rj.shifts.sinusoid(1 / PERIOD, amplitude=AMPLITUDE)
         problem = rj.problems.linear_regression(dim=3, samples=samples, input_variance=covariance())
@@ -47,7 +57,8 @@ def settings():
             wave = jnp.sin(2 * jnp.pi * k / PERIOD)
             return wave * AMPLITUDE, root, Inputs(wave[None] * np.linalg.norm(AMPLITUDE), 0.0 * wave)
 
-        yield f"covariance, mu={mu}, eta={eta}, {samples} samples", shift, problem, at, mu, eta, samples
+        name = f"covariance, mu={mu}, eta={eta}, {samples} samples"
+        yield name, shift, problem, at, rj.optimizers.heavy_ball(mu, eta), samples
     for dim, T, mu, eta, samples in BREATHING:
         shift = rj.shifts.breathing(1 / T, variance=VARIANCE)
         problem = rj.problems.linear_regression(dim=dim, samples=samples)
@@ -57,70 +68,86 @@ def settings():
             return jnp.zeros(dim), jnp.sqrt(1 + added) * jnp.eye(dim), Inputs(jnp.zeros(1), added)
 
         name = f"breathing, dim={dim}, T={T}, mu={mu}, eta={eta}, {samples} samples"
-        yield name, shift, problem, at, mu, eta, samples
+        yield name, shift, problem, at, rj.optimizers.heavy_ball(mu, eta), samples
+    for name, optimizer, samples in OPTIMIZERS:
+        shift = rj.shifts.sinusoid(1 / PERIOD, amplitude=0.7)
+        problem = rj.problems.linear_regression(dim=1, samples=samples)
+
+        def at(k):
+            wave = 0.7 * jnp.sin(2 * jnp.pi * k / PERIOD)
+            return wave[None], jnp.eye(1), Inputs(wave[None], 0.0 * wave)
+
+        yield f"{name}, {samples} samples", shift, problem, at, rj.optimizers.read(optimizer), samples
 
 
-def simulated(seed, at, dim, num_runs, num_steps, *, mu, eta, samples, burn_in=0):
+def simulated(seed, at, dim, num_runs, num_steps, *, optimizer, samples, burn_in=0):
     """log ||xi|| of each run after all steps, minus that after the burn-in; xi begins as a standard normal vector."""
     mark = burn_in or -1  # without a burn-in nothing is left out, not even the start
+    stepped = stepping(optimizer)
+    A, gain = np.array([[float(each) for each in row] for row in stepped.matrix()]), float(stepped.gain)
 
-    def sized(error, velocity):
-        size = jnp.sqrt(jnp.sum(error**2, axis=1) + jnp.sum(velocity**2, axis=1))
-        return error / size[:, None], velocity / size[:, None], jnp.log(size)
+    def sized(xi):
+        size = jnp.sqrt(jnp.sum(xi**2, axis=(1, 2)))
+        return xi / size[:, None, None], jnp.log(size)
 
     def step(k, carry):
-        key, error, velocity, logs = carry
+        key, xi, logs = carry
         key, own = jax.random.split(key)
         mean, root, _ = at(k.astype(float))
         x = mean + jax.random.normal(own, (num_runs, samples, dim)) @ root.T
         x = jnp.concatenate([x, jnp.ones((num_runs, samples, 1))], axis=2)
-        residual = jnp.einsum("rsw,rw->rs", x, error)
-        velocity = mu * velocity - 2 * eta * jnp.einsum("rs,rsw->rw", residual, x) / samples
-        error = error + velocity
-        error, velocity, grown = sized(error, velocity)
-        return key, error, velocity, jnp.where(k == mark, 0, logs) + grown
+        residual = jnp.einsum("rsw,rw->rs", x, xi[:, 0] + stepped.reach * xi[:, 1])
+        gradient = 2 * jnp.einsum("rs,rsw->rw", residual, x) / samples
+        xi, grown = sized(jnp.einsum("ab,rbw->raw", A, xi).at[:, 1].add(gain * gradient))
+        return key, xi, jnp.where(k == mark, 0, logs) + grown
 
     with jax.numpy_rank_promotion("allow"):
         key, start = jax.random.split(jax.random.key(seed))
-        start = sized(*jax.random.normal(start, (2, num_runs, dim + 1)))
+        start = sized(jax.random.normal(start, (num_runs, len(A), dim + 1)))
         run = jax.jit(functools.partial(jax.lax.fori_loop, 0, num_steps, step))
-        return np.asarray(run((key, *start))[3])
+        return np.asarray(run((key, *start))[2])
 
 
-def predicted(shift, problem, at, num_steps, mu, eta):
+def predicted(shift, problem, at, num_steps, optimizer):
     """log E ||xi||^2 after so many steps, by the map that theory multiplies."""
-    linear = mean_square_map(follow(shift, problem), rj.optimizers.heavy_ball(mu, eta))
+    linear = mean_square_map(follow(shift, problem), optimizer)
 
     def step(entries, k):
         return linear.step(entries, linear.coordinates(at(k)[2])), None
 
     end = jax.lax.scan(step, tuple(linear.start), jnp.arange(float(num_steps)))[0]
-    tracked = sum(end[own[0]] + end[own[2]] for own in linear.own)
-    others = (problem.dim - linear.num_slopes) * (end[linear.rest[0]] + end[linear.rest[2]]) if linear.rest else 0.0
+    tracked = sum(squares(end, own) for own in linear.own)
+    others = (problem.dim - linear.num_slopes) * squares(end, linear.rest) if linear.rest else 0.0
     return float(jnp.log(tracked + others))
+
+
+def squares(entries, own):
+    """Sum of the mean squares of the coordinates of one weight, whose moments are an upper triangle, row by row."""
+    size = round((np.sqrt(8 * len(own) + 1) - 1) / 2)
+    return sum(entries[own[a * size - a * (a - 1) // 2]] for a in range(size))
 
 
 def mean_square_scores(num_runs, num_steps):
     found = {}
-    for seed, (name, shift, problem, at, mu, eta, samples) in enumerate(settings()):
-        logs = simulated(seed, at, problem.dim, num_runs, num_steps, mu=mu, eta=eta, samples=samples)
-        squares = np.exp(2 * logs)
-        error = squares.std(ddof=1) / squares.mean() / np.sqrt(num_runs)
-        found[name] = (np.log(squares.mean()) - predicted(shift, problem, at, num_steps, mu, eta)) / error
+    for seed, (name, shift, problem, at, optimizer, samples) in enumerate(settings()):
+        logs = simulated(seed, at, problem.dim, num_runs, num_steps, optimizer=optimizer, samples=samples)
+        sizes = np.exp(2 * logs)
+        error = sizes.std(ddof=1) / sizes.mean() / np.sqrt(num_runs)
+        found[name] = (np.log(sizes.mean()) - predicted(shift, problem, at, num_steps, optimizer)) / error
     return found
 
 
 def almost_sure_scores(num_runs, num_steps, num_keys=64):
     """Rates of `almost_sure_growth` over whole periods in each batch, against the growth of simulated runs."""
     found = {}
-    for seed, (name, shift, problem, at, mu, eta, samples) in enumerate(settings()):
+    for seed, (name, shift, problem, at, optimizer, samples) in enumerate(settings()):
         keys = jax.random.split(jax.random.key(1000 + seed), num_keys)
-        of_run = dict(mu=mu, eta=eta, num_steps=61_200)  # tenths of 6120 steps: whole periods of 9, 17 and 20
+        of_run = dict(optimizer=optimizer, num_steps=61_200)  # tenths of 6120 steps: whole periods of 9, 17 and 20
         one = jax.vmap(
             lambda key, s=shift, p=problem, of_run=of_run: rj.theory.almost_sure_growth(s, p, key=key, **of_run).rate
         )
         ours = np.asarray(jax.jit(one)(keys), float)
-        plain = dict(mu=mu, eta=eta, samples=samples)
+        plain = dict(optimizer=optimizer, samples=samples)
         logs = simulated(seed, at, problem.dim, num_runs, BURN_IN + num_steps, burn_in=BURN_IN, **plain)
         theirs = logs / num_steps
         error = np.hypot(theirs.std(ddof=1) / np.sqrt(num_runs), ours.std(ddof=1) / np.sqrt(num_keys))

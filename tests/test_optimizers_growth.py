@@ -154,7 +154,7 @@ def test_the_figures_of_the_check():
 
 
 def test_which_multiplier_crosses(x64):
-    """Of random settings of two optimizers under strong shifts, with a bias and without, against NumPy's eigenvalues."""
+    """Random settings of two optimizers under strong shifts, with a bias and without, against NumPy's eigenvalues."""
     rng = np.random.default_rng(2)
     number = 60
     T, mu = rng.integers(2, 40, number), rng.uniform(0.9, 0.999, number)
