@@ -38,7 +38,7 @@ OPTIMIZERS = [
     ("average", optax.chain(optax.ema(0.97, debias=False), optax.scale(-0.2)), 5),
     ("decaying weights", optax.chain(optax.trace(0.98), optax.add_decayed_weights(0.1), optax.scale(-0.01)), 20),
 ]
-BURN_IN = 1020  # steps until typical runs have forgotten where they began; 300 leave a bias of three standard errors
+BURN_IN = 3060  # steps until typical runs have forgotten where they began; 1020 leave a bias of four standard errors
 
 
 def covariance():
@@ -47,7 +47,7 @@ def covariance():
 
 
 def settings():
-    """name, shift, problem, mean and root of the covariance at step k with its inputs as the law has them, optimizer, n."""
+    """name, shift, problem, mean, root of the covariance and inputs of the law at step k, optimizer, samples."""
     for mu, eta, samples in COVARIANCES:
         shift = rj.shifts.sinusoid(1 / PERIOD, amplitude=AMPLITUDE)
         problem = rj.problems.linear_regression(dim=3, samples=samples, input_variance=covariance())
