@@ -7,6 +7,7 @@ from resonance_jax._version import __version__ as __version__
 from resonance_jax.engine.cache import use_compilation_cache as use_compilation_cache
 from resonance_jax.jobs.claims import Claim as Claim
 from resonance_jax.numerics import logscale as logscale
+from resonance_jax.numerics.labelled import Labelled as Labelled
 from resonance_jax.numerics.logscale import log10_mean as log10_mean
 from resonance_jax.runs.keys import cell_key as cell_key
 from resonance_jax.sweep import sweep as sweep
@@ -41,6 +42,7 @@ _LAZY = {
 
 __all__ = [
     "Claim",
+    "Labelled",
     "cell_key",
     "diagnose",
     "log10_mean",
