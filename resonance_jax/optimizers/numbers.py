@@ -73,18 +73,29 @@ def minus(a: Number, b: Number) -> Number:
 
 def over(a: Number, b: Number) -> Number:
     """a / b; a / 1 where b is 0."""
-    above, below = list(a.of), list(b.of)
-    for each in b.of:
-        same = next((i for i, other in enumerate(above) if other is each), None)
-        if same is not None:
-            del above[same], below[next(i for i, other in enumerate(below) if other is each)]
     if b.factor == 0 or a.factor == 0:
         return a
+    above, below = _without(a.of, b.of), _without(b.of, a.of)
     result = Number(a.factor / b.factor, tuple(above))
     if not below:
         return result
     rest = Number(1.0, tuple(below)).value
     return times(result, number(1 / jnp.where(rest == 0, 1, rest)))
+
+
+def divides(b: Number, a: Number) -> bool:
+    """Whether a / b is known to need no division."""
+    return a.is_zero or not _without(b.of, a.of)
+
+
+def _without(some: tuple[Array, ...], others: tuple[Array, ...]) -> list[Array]:
+    """What is left of some where each of the others takes away one."""
+    left = list(some)
+    for each in others:
+        same = next((i for i, other in enumerate(left) if other is each), None)
+        if same is not None:
+            del left[same]
+    return left
 
 
 def total(terms: Iterable[Number]) -> Number:

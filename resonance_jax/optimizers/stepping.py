@@ -17,7 +17,19 @@ import jax.numpy as jnp
 from jax import Array
 
 from resonance_jax.optimizers.linear import Form, LinearOptimizer
-from resonance_jax.optimizers.numbers import ONE, ZERO, Number, minus, number, over, plus, times, total, weighted
+from resonance_jax.optimizers.numbers import (
+    ONE,
+    ZERO,
+    Number,
+    divides,
+    minus,
+    number,
+    over,
+    plus,
+    times,
+    total,
+    weighted,
+)
 
 TINY = 2.0**-60  # a buffer that adds nothing to the weights, as where the step size is 0, is measured in this
 Coefficient = float | Array  # plain where it is known
@@ -120,8 +132,7 @@ def _around_pivot(optimizer: LinearOptimizer) -> tuple[_Row, _Row, list[_Row]]:
     """The buffer that shall see the gradient, the weight, and the other buffers."""
     for i in range(len(optimizer.buffers)):
         pivot, weight, buffers = _written_out(optimizer, i)
-        direct = any(not row.gradient.is_zero for row in (weight, *buffers))
-        if not pivot.gradient.is_zero and (not pivot.gradient.of or not direct):
+        if not pivot.gradient.is_zero and all(divides(pivot.gradient, row.gradient) for row in (weight, *buffers)):
             return pivot, weight, buffers
     # The gradient itself as one more buffer: for SGD without momentum, and where one would divide by what may be 0.
     padded = [form._replace(old=(*form.old, ZERO)) for form in (*optimizer.buffers, optimizer.weight)]
