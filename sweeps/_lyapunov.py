@@ -1,5 +1,7 @@
 """Shared by the figures of Lyapunov exponents: the exponent over T below the response over T."""
 
+from typing import Any
+
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
@@ -33,24 +35,33 @@ def figure(
     picture.suptitle(f"{title}\nbands: 95% over {exponent.seed.size} seeds; {told}", fontsize=11)
     rj.plotting.response(response, hue=hue, diverged=diverged, log10=log10, label=label, ax=above)
     below.axhline(0, color="0.4", lw=0.8)
-    rj.plotting.response(1000 * exponent, hue=hue, label="largest Lyapunov exponent\n(1/1000 per step)", ax=below)
-    below.get_legend().remove()
+    label = "largest Lyapunov exponent\n(per 1000 steps)"
+    rj.plotting.response(1000 * exponent, hue=hue, diverged=diverged, label=label, ax=below)
+    for told_above in (below.get_legend(), *below.child_axes):
+        told_above.remove()
     above.set_xlabel("")
     below.set_xlabel(_response.INTERVAL)
     return picture
 
 
 def mean_and_error(exponent: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Mean over the seeds, and its standard error."""
-    return exponent.mean("seed"), exponent.std("seed", ddof=1) / np.sqrt(exponent.seed.size)
+    """Mean over the seeds, without NaN, and its standard error."""
+    return exponent.mean("seed"), exponent.std("seed", ddof=1) / np.sqrt(exponent.count("seed"))
 
 
-def per_mille(values: xr.DataArray | np.ndarray | float) -> str:
-    """Growth in thousandths per step, as the figure has it."""
-    return ", ".join(f"{1000 * float(value):.2f}" for value in np.atleast_1d(values))
+def per_1000(exponent: xr.DataArray | float) -> str:
+    """Growth per 1000 steps, as the figure has it."""
+    return f"{1000 * float(exponent):+.2f}"
+
+
+def score(exponent: xr.DataArray, other: xr.DataArray) -> float:
+    """How much higher the mean over the seeds is than another, in standard errors."""
+    (mean, error), (other_mean, other_error) = mean_and_error(exponent), mean_and_error(other)
+    return float((mean - other_mean) / np.maximum(np.hypot(error, other_error), 1e-12))
 
 
 def rank_correlation(exponent: xr.DataArray, response: xr.DataArray) -> float:
     """Spearman's, of two curves over T > 0."""
     moving = exponent["T"] > 0
-    return float(spearmanr(exponent[moving], response[moving]).statistic)
+    found: Any = spearmanr(exponent[moving], response[moving])
+    return float(found.statistic)

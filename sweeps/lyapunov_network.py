@@ -54,13 +54,13 @@ def claims(data: xr.Dataset) -> list[Claim]:
     losses should not show in the exponent of the steps that follow.
     """
     alive = data.exponent.where(data.diverged_at < 0)
-    mean, _ = _lyapunov.mean_and_error(alive)
+    mean = alive.mean("seed")
     still, strongest = mean.isel(v=0), mean.isel(v=-1)
     v = f"v = {float(data.v[-1]):g}"
-    band, band_error = _lyapunov.mean_and_error(exp6_mlp.band(alive.isel(v=-1)))
-    ends = [_lyapunov.mean_and_error(alive.isel(v=-1, T=end)) for end in (0, -1)]
-    higher, higher_error = max(ends, key=lambda end: float(end[0]))
-    score = float((band - higher) / np.maximum((band_error**2 + higher_error**2) ** 0.5, 1e-12))
+    runs = alive.isel(v=-1)
+    parts = [exp6_mlp.band(runs), runs.isel(T=0), runs.isel(T=-1)]
+    inside, first, last = (_lyapunov.per_1000(part.mean()) for part in parts)
+    score = _lyapunov.score(parts[0], max(parts[1:], key=lambda end: float(end.mean())))
     poor = alive.values[(data.loss > POOR).values & (data.diverged_at < 0).values]
     typical = float(np.median(np.abs(poor))) if poor.size else np.nan
     correlation = _lyapunov.rank_correlation(strongest, exp6_mlp.mean_loss(data).isel(v=-1))
@@ -68,18 +68,17 @@ def claims(data: xr.Dataset) -> list[Claim]:
         Claim(
             "without drift, perturbations neither grow nor die out",
             _lyapunov.WHERE,
-            f"v = {float(data.v[0]):g}: {_lyapunov.per_mille(still.min())} to {_lyapunov.per_mille(still.max())} "
+            f"v = {float(data.v[0]):g}: {_lyapunov.per_1000(still.min())} to {_lyapunov.per_1000(still.max())} "
             "per 1000 steps",
-            f"within {1000 * NEUTRAL:g} of 0",
+            f"within {1000 * NEUTRAL:g} of 0 per 1000 steps",
             bool((np.abs(still) <= NEUTRAL).all()),
         ),
         Claim(
             "the band of high loss does not show as growth",
             _lyapunov.WHERE,
-            f"{v}: {_lyapunov.per_mille(band)} per 1000 steps in the band of T from {exp6_mlp.BAND[0]} to "
-            f"{exp6_mlp.BAND[1]}, {_lyapunov.per_mille(ends[0][0])} at T = 0, {_lyapunov.per_mille(ends[1][0])} at T = "
-            f"{exp6_mlp.LONGEST}, {score:.1f} standard errors above the higher end; rank correlation with the loss for "
-            f"T > 0: {correlation:.2f}",
+            f"{v}: {inside} per 1000 steps in the band of T from {exp6_mlp.BAND[0]} to {exp6_mlp.BAND[1]}, {first} at "
+            f"T = 0, {last} at T = {exp6_mlp.LONGEST}; the band is {score:+.1f} standard errors above the higher end; "
+            f"rank correlation with the loss for T > 0: {correlation:.2f}",
             "not above both ends by more than two standard errors",
             score <= 2,
         ),
@@ -93,7 +92,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
         Claim(
             "no drift makes runs part as fast as SGDm on least squares",
             _lyapunov.WHERE,
-            f"largest mean exponent over T: {each(1000 * mean.max('T').values, '.2f', 'v', data.v)} per 1000 steps",
+            f"largest mean exponent over T: {each(1000 * mean.max('T').values, '+.2f', 'v', data.v)} per 1000 steps",
             f"at most {1000 * NEUTRAL:g} per 1000 steps for every T and v",
             bool((mean <= NEUTRAL).all()),
         ),
