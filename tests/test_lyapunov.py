@@ -11,6 +11,7 @@ from flax import linen as nn
 from jax.flatten_util import ravel_pytree
 
 import resonance_jax as rj
+from resonance_jax.numerics.roots import with_flat_roots
 from resonance_jax.problems import Problem
 from resonance_jax.runs.training_step import training_step
 
@@ -87,7 +88,7 @@ def test_a_sweep_and_what_is_forgotten():
 
 def test_hyperparameters_that_are_state_do_not_count():
     """A rate that every step hands on unchanged would be a neutral direction, with exponent 0."""
-    plain = spectrum(**LINEAR, optimizer=optax.sgd(0.02), num_steps=300)
+    plain = spectrum(**LINEAR, optimizer=optax.sgd(0.02), num_steps=np.int64(300), num_batches=np.int64(10))
     state = spectrum(**LINEAR, optimizer=optax.inject_hyperparams(optax.sgd)(learning_rate=0.02), num_steps=300)
     assert float(plain) < -0.001
     assert float(state) == pytest.approx(float(plain), rel=1e-3)
@@ -216,6 +217,30 @@ def test_adam_on_a_dead_unit(x64):
     expected = np.sort([*without.rate, 0, np.log(0.9), np.log(0.99)])[::-1]
     assert np.isfinite(with_dead.rate).all()
     np.testing.assert_allclose(with_dead.rate, expected, atol=5e-3)
+
+
+def test_adafactor_on_a_dead_unit():
+    """It multiplies by v^(-1/2) with v = 1e-30: the slope overflows float32, but the perturbation of v is 0."""
+
+    def loss(parameters):
+        return jnp.sum(jnp.square(parameters["alive"] - 1)) + jax.nn.relu(parameters["dead"] - 100)
+
+    parameters = {"alive": jnp.array([0.3, 0.7]), "dead": jnp.array(0.5)}
+    optimizer = optax.adafactor(0.01, multiply_by_parameter_scale=False)
+    found = spectrum(problem=own_problem(parameters, loss), optimizer=optimizer, num_steps=3000)
+    assert np.isfinite(found.standard_error)
+    assert float(found) == pytest.approx(0, abs=1e-4)
+
+
+def test_derivatives_of_roots_and_powers():
+    x, along = jnp.array([0.3, 2.0]), jnp.array([1.0, -0.5])
+    for function in (jnp.sqrt, lambda x: x**-0.5, lambda x: x**2.5, lambda x: x**x, jax.jit(jnp.sqrt)):
+        np.testing.assert_allclose(
+            jax.jvp(with_flat_roots(function), (x,), (along,)), jax.jvp(function, (x,), (along,)), rtol=1e-5
+        )
+    nothing, one = jnp.zeros(1), jnp.ones(1)
+    assert jax.jvp(with_flat_roots(lambda x: x**0.5), (nothing,), (one,))[1].item() == 0
+    assert jax.jvp(with_flat_roots(lambda x: x**-0.5), (1e-30 * one,), (nothing,))[1].item() == 0
 
 
 # Errors.

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import Array
 from jax.flatten_util import ravel_pytree
@@ -90,11 +91,12 @@ def lyapunov(
     source = contracts.check_training(key, shift, problem, num_steps, 1)
     check_optimizer(optimizer)
     checks.at_least_one("exponents", exponents, "it counts directions")
-    if not isinstance(num_batches, int) or num_batches < 3 or num_steps % num_batches:
+    if not isinstance(num_batches, int | np.integer) or num_batches < 3 or num_steps % num_batches:
         raise ValueError(
             f"num_batches must be a whole number of at least 3 that divides num_steps={num_steps}, got {num_batches}; "
             "one batch is left out, and the spread of the others gives the error"
         )
+    length, number = int(num_steps // num_batches), int(num_batches)  # NumPy's whole numbers have a dtype
     weights_key, start_key, shift_key, noise_key = jax.random.split(key, 4)  # as `train` does
     keys = (noise_key, shift_key)
     source_state = source.init(start_key)
@@ -147,7 +149,7 @@ def lyapunov(
         return state._replace(source_state=source_state, done=state.done + num_blocks * length)
 
     def one_batch(state: _State, _: None) -> tuple[_State, _Batch]:
-        state = blocks.repeat(advance, state._replace(batch=nothing), num_steps // num_batches)
+        state = blocks.repeat(advance, state._replace(batch=nothing), length)
         return state, state.batch
 
     dtype = entries.dtype
@@ -157,8 +159,8 @@ def lyapunov(
     directions = jax.random.normal(jax.random.key(0), (entries.size, exponents), dtype)
     directions = orthonormal_to_rounding(directions)[0]
     state = _State(run, directions, nothing, jnp.array(True), source_state, jnp.int32(0))
-    _, batches = jax.lax.scan(one_batch, state, None, num_batches)
-    found = _estimate(batches, num_steps // num_batches)
+    _, batches = jax.lax.scan(one_batch, state, None, number)
+    found = _estimate(batches, length)
     return Estimate(*(each[0] for each in found)) if exponents == 1 else found
 
 
