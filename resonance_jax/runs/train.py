@@ -73,13 +73,14 @@ def train(
         `update_growth_rate`: growth of the log of the norm of the optimizer's updates per step: the slope of the
         least-squares line through the log of their mean over each block of 10 to 25 steps, up to the last finite block.
         It is `growth_rate` where fewer than two blocks are finite. Updates below the rounding of the parameters count
-        as that rounding.
+        as that rounding. Snapshots end a block: with fewer than ten steps between them, noise weighs more.
         `diverged_at`: the step after which the run was first found to have diverged, -1 if it never was. The error is
         held against its limit every few hundred steps (at most 625) and at the end, where the mean must keep to it too;
         the step in which a parameter or the loss ceased to be finite is exact.
 
         With `record`, `distance_curve` or `loss_curve`: the error at each snapshot; and `growth_curve`: its growth per
-        step since the snapshot before. Both are `Labelled` arrays, in a sweep variables over `step`.
+        step since the snapshot before; where a run ceased to be finite in between, of the finite steps over all of
+        them. Both are `Labelled` arrays, in a sweep variables over `step`.
 
         A diverged run goes on, and may come back. Once it is no longer finite it stands still at its last finite
         parameters, so that all outputs are finite for every run. Do not drop diverged runs from a mean: where most
