@@ -90,9 +90,8 @@ def figure(data: xr.Dataset) -> Figure:
 
 def _panel(data: xr.Dataset, optimizer: Optimizer, samples: int, ax: Axes) -> None:
     """Without a colour bar; the largest safe momentum as a line, where it lies in the picture, and in the title."""
-    safe = _safe(optimizer, samples)
-    found = "none found" if np.isnan(safe) else f"{safe:.4f}"
-    title = f"{TITLES[optimizer]}, {samples} sample{'s' if samples > 1 else ''}\nlargest safe momentum: {found}"
+    safe = _optimizers.SAFE[optimizer][samples]
+    title = f"{TITLES[optimizer]}, {samples} sample{'s' if samples > 1 else ''}\nlargest safe momentum: {safe:.4f}"
     rj.plotting.heatmap(data.log10_distance.median("seed"), limits=(-20, 20), ax=ax)
     ax.set_title(title, fontsize=10)
     bar = ax.collections[0].colorbar
@@ -102,10 +101,6 @@ def _panel(data: xr.Dataset, optimizer: Optimizer, samples: int, ax: Axes) -> No
     limits = ax.get_ylim()
     ax.axhline(safe, color="white", ls="-.", lw=1.2, label="largest safe momentum, all frequencies")
     ax.set_ylim(limits)
-
-
-def _safe(optimizer: Optimizer, samples: int) -> float:
-    return _optimizers.safe_momentum(optimizer, samples, _heatmap.ETA).mu
 
 
 def diverged(data: xr.Dataset) -> xr.DataArray:
@@ -133,7 +128,9 @@ def claims(data: xr.Dataset) -> list[Claim]:
     diverging = {name: shares(runs, name) for name in names}
     growing = {name: shares(typical, name) for name in names}
     heavy, ahead = diverging[heavy_ball.__name__], diverging[nesterov.__name__]
-    safe = {name: [_safe(NAMED[name], int(samples)) for samples in SAMPLES] for name in names}
+    safe = {name: [_optimizers.SAFE[NAMED[name]][int(samples)] for samples in SAMPLES] for name in names}
+    line = xr.DataArray(list(safe.values()), {"optimizer": names, "samples": SAMPLES}, ("optimizer", "samples"))
+    below = int((square & (data.mu < line)).sum())
     rows = [
         Claim(
             "the sign of the almost-sure rate says which runs diverge, for every optimizer",
@@ -164,6 +161,13 @@ def claims(data: xr.Dataset) -> list[Claim]:
             + "; ".join(f"{TITLES[NAMED[name]]} {each(safe[name], '.4f', 'samples', SAMPLES)}" for name in names),
             "larger at one sample and at twenty",
             bool(np.all(np.array(safe[nesterov.__name__]) > np.array(safe[heavy_ball.__name__]))),
+        ),
+        Claim(
+            "below its largest safe momentum, no optimizer grows",
+            WHERE,
+            f"pixels below the line whose mean square grows: {below}",
+            "none",
+            below == 0,
         ),
     ]
     if average.__name__ in names:
