@@ -101,6 +101,10 @@ def _panel(data: xr.Dataset, optimizer: Optimizer, samples: int, ax: Axes) -> No
     limits = ax.get_ylim()
     ax.axhline(safe, color="white", ls="-.", lw=1.2, label="largest safe momentum, all frequencies")
     ax.set_ylim(limits)
+    if safe < limits[0]:
+        ax.text(
+            0.5, 0.05, f"safe below {safe:.3f}, out of the picture", transform=ax.transAxes, ha="center", fontsize=9
+        )
 
 
 def diverged(data: xr.Dataset) -> xr.DataArray:
