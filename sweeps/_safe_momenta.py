@@ -1,6 +1,6 @@
 """`python -m sweeps._safe_momenta`: the table of docs/optimizers.md, the largest safe momentum of each optimizer.
 
-About ten minutes on two cores. `--eta 0.01` computes the columns of one step size.
+About ten minutes on two cores. `--eta 0.01` computes the rows of one step size.
 """
 
 import argparse
