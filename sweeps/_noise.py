@@ -7,7 +7,6 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import xarray as xr
-from jax.typing import ArrayLike
 from matplotlib.figure import Figure
 
 import resonance_jax as rj
@@ -19,14 +18,14 @@ WHERE = "beyond the paper: growth under sampling noise"
 
 
 def rates(
-    seed, shift: rj.shifts.Shift, problem, *, mu: ArrayLike, eta: ArrayLike, num_steps: int, with_run: bool = False
+    seed, shift: rj.shifts.Shift, problem, *, num_steps: int, with_run: bool = False, **settings: Any
 ) -> dict[str, jax.Array]:
     """The three notions, the almost-sure one from a run of another seed; `with_run` the growth of one of this seed too.
 
     The runs have no observation noise: with it, the distance ends at a floor that says nothing of its growth. Where the
-    mean is neither periodic nor drawn anew, predictions follow the path of the other seed.
+    mean is neither periodic nor drawn anew, predictions follow the path of the other seed. Settings: `mu` and `eta`, or
+    `optimizer`.
     """
-    settings: dict[str, Any] = dict(mu=mu, eta=eta)
     seeds = [OTHER_SEEDS + seed, seed] if with_run else [OTHER_SEEDS + seed]
     keys = jax.vmap(jax.random.key)(jnp.stack(seeds))
     paths: dict[str, Any] = dict(key=keys[0], path_steps=num_steps, num_paths=1)
