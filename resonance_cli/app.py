@@ -257,6 +257,7 @@ def chart(
         Notion, typer.Option(help="What grows: the mean, the mean square over runs, or a typical run.")
     ] = Notion.mean,
     samples: Annotated[int, typer.Option(min=1, help="Per step; the mean does not depend on it.")] = 20,
+    nesterov: Annotated[bool, typer.Option("--nesterov", help="Nesterov's momentum instead of heavy ball.")] = False,
 ) -> None:
     """Draw a stability chart of the theory.
 
@@ -266,10 +267,11 @@ def chart(
     \b
     resonance chart --eta 0.005 --mu 0.9:0.999:200 --out chart.png
     resonance chart --notion mean-square --samples 1 --out noise.png
+    resonance chart --nesterov --out nesterov.png
     """
     from resonance_cli.chart import chart
 
-    chart(out, f, mu, eta, amplitude, input_variance, notion.value, samples)
+    chart(out, f, mu, eta, amplitude, input_variance, notion.value, samples, nesterov)
 
 
 @app.command()

@@ -34,6 +34,7 @@ def chart(
     input_variance: float,
     notion: str,
     samples: int,
+    nesterov: bool,
 ) -> None:
     if out.suffix not in (".png", ".pdf", ".svg", ".nc"):
         raise ValueError(f"--out must end in .png, .pdf, .svg or .nc, got {out.name!r}; choose one of them")
@@ -43,14 +44,15 @@ def chart(
         return rj.shifts.sinusoid(f, amplitude=amplitude)
 
     rate = RATES[notion]
+    optimizer: Any = rj.optimizers.nesterov if nesterov else rj.optimizers.heavy_ball
 
     def point(f: Any, mu: Any) -> dict[str, Any]:
-        return {"growth_rate": rate(shift(f), problem, mu=mu, eta=eta).rate}
+        return {"growth_rate": rate(shift(f), problem, optimizer=optimizer(mu, eta)).rate}
 
-    safe = rj.theory.largest_safe_momentum(shift, problem, eta, rate=rate)
+    safe = rj.theory.largest_safe_momentum(shift, problem, eta, rate=rate, optimizer=optimizer)
     momenta = _momenta(safe) if mu is None else parse_values(mu, "mu").astype(float)
     if f is None:
-        modes = turning(rj.optimizers.heavy_ball(float(momenta.min()), eta), curvatures_of(shift(0.25), problem))
+        modes = turning(optimizer(float(momenta.min()), eta), curvatures_of(shift(0.25), problem))
         frequencies = np.linspace(0, min(0.5, 1.1 * modes.high / np.pi), POINTS)
     else:
         frequencies = parse_values(f, "f").astype(float)
@@ -59,7 +61,8 @@ def chart(
         found.to_netcdf(out, engine="scipy")
     else:
         noise = "" if notion == "mean" else f", {samples} sample{'s' if samples > 1 else ''}"
-        title = rf"Growth of {NAMES[notion]}, $\eta$ = {eta:g}, amplitude {amplitude:g}{noise}"
+        kind = ", Nesterov's momentum" if nesterov else ""
+        title = rf"Growth of {NAMES[notion]}, $\eta$ = {eta:g}, amplitude {amplitude:g}{noise}{kind}"
         ax: Any = rj.plotting.heatmap(
             found, powers_of_ten=False, period_axis=True, title=title, label="growth per step"
         )

@@ -29,7 +29,7 @@ def point(seed, v, T):
 
 def axes(scale: str) -> Axes:
     grid = _response.axes(scale, exp6_mlp.LONGEST, {"v": np.linspace(0, 0.4, 5)}, paper_seeds=_lyapunov.SEEDS)
-    return grid | _lyapunov.QUICK | {"v": np.array([0.0, 0.2, 0.4])} if scale == "quick" else grid
+    return grid | _lyapunov.QUICK | {"v": np.array([0.0, 0.4])} if scale == "quick" else grid
 
 
 def figure(data: xr.Dataset) -> Figure:

@@ -323,7 +323,9 @@ def test_plan_and_chart(sweep_file, tmp_path):
     resonance("chart", "--f", "0.03,0.045", "--mu", "0.95:0.99:3", "--out", tmp_path / "c.nc")
     rate = xr.load_dataset(tmp_path / "c.nc", engine="scipy").growth_rate
     assert rate.dims == ("f", "mu")
-    assert float(rate.sel(f=0.045, mu=0.99)) > 0 > float(rate.sel(f=0.03, mu=0.95))
+    assert float(rate.sel(f=0.045, mu=0.97)) > 0 > float(rate.sel(f=0.03, mu=0.95))
+    resonance("chart", "--f", "0.045", "--mu", "0.97", "--nesterov", "--out", tmp_path / "n.nc")
+    assert float(xr.load_dataset(tmp_path / "n.nc", engine="scipy").growth_rate) < 0
     assert "--out must end in" in resonance("chart", "--out", tmp_path / "c.gif", rc=2).stderr
 
 
