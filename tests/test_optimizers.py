@@ -82,9 +82,14 @@ CHAINS = {
     "two speeds": two_speeds,
     "delayed": lambda eta, mu: delayed(eta),
     "counting": lambda eta, mu: optax.chain(counting(), optax.sgd(eta, mu)),
+    "one variable twice": lambda eta, mu: optax.chain(optax.trace(mu), keeps_its_input(0.5), optax.scale(-eta)),
+    "decay by shape": lambda eta, mu: optax.chain(
+        optax.add_decayed_weights(0.1, mask=lambda p: jax.tree.map(lambda x: x.ndim == 1, p)), optax.sgd(eta, mu)
+    ),
+    "momentum of 0 in the state": lambda eta, mu: optax.inject_hyperparams(optax.sgd)(eta, momentum=0.0),
     "nothing": lambda eta, mu: optax.set_to_zero(),
 }
-BUFFERS = {"sgd": 0, "nothing": 0, "two traces": 2, "trace of an average": 2, "two speeds": 2}
+BUFFERS = {"sgd": 0, "nothing": 0, "two traces": 2, "trace of an average": 2, "two speeds": 2, "one variable twice": 2}
 ETA, MU = 0.05, 0.9
 
 
@@ -166,13 +171,11 @@ def test_nothing_is_multiplied_by_0_or_1():
         return [each for each in (row.x, row.error, *row.buffers, row.truth, row.gradient) if isinstance(each, float)]
 
     def look(eta, mu):
-        for optimizer, in_x in (
-            (optax.sgd(eta, mu), [1.0, 0.0, 1.0, 0.0, 0.0]),
-            (optax.sgd(eta, mu, True), [1.0, 0.0, 0.0, 0.0]),
-        ):
+        for optimizer, is_plain in ((optax.sgd(eta, mu), True), (optax.sgd(eta, mu, True), False)):
             found = stepping(rj.optimizers.read(optimizer))
-            assert plain(found.x) == in_x
+            assert plain(found.x) == [1.0, 0.0, 1.0, 0.0, 0.0]
             assert plain(found.buffers[0]) == [0.0, 0.0, 0.0]
+            assert isinstance(found.ahead, float) == is_plain
             assert len(found.buffers) == 1
         assert len(stepping(rj.optimizers.nesterov(mu, eta)).buffers) == 1
         return eta
@@ -211,30 +214,65 @@ def test_agrees_with_train_or_is_refused(x64, name):
             rj.oscillate(key, problem=problem, optimizer=make(*traced), **common())
 
 
+def keeps_its_input(share):
+    """What it stores is what the transformation before it stores: one variable in two places of the state."""
+    return optax.GradientTransformation(jnp.zeros_like, lambda g, s, p=None: (g - share * s, g))
+
+
+def scaled(factor):
+    return optax.stateless(lambda g, p: jax.tree.map(lambda x: -0.01 * x * factor(x), g))
+
+
 REFUSED = {
     "passes the gradient through 'sign'": lambda: optax.sign_sgd(0.1),
     "passes the gradient through 'max'": lambda: optax.chain(optax.clip(1.0), optax.sgd(0.1)),
     "multiplies the gradient with itself": lambda: optax.adagrad(0.1),
+    "divides by 0": lambda: optax.stateless(lambda g, p: g / 0.0),
     "changes from step to step": lambda: optax.sgd(optax.linear_schedule(0.1, 0.01, 100), 0.9),
     "rounds to bfloat16": lambda: optax.sgd(0.1, 0.9, accumulator_dtype=jnp.bfloat16),
     "adds a number that is not 0": lambda: optax.stateless(lambda g, p: jax.tree.map(lambda x: x + 1, g)),
     "moves the weights without a gradient": lambda: optax.stateless(lambda g, p: jax.tree.map(jnp.ones_like, g)),
     "has a buffer that does not start at 0": lambda: optax.GradientTransformation(
-        lambda p: jnp.ones(()), lambda g, s, p=None: (s, g)
+        jnp.ones_like, lambda g, s, p=None: (s, g)
     ),
     "starts from the weights": lambda: optax.GradientTransformation(
         lambda p: p, lambda g, s, p=None: (-0.1 * (p - s), s + g)
     ),
-    "treats weights differently": lambda: optax.stateless(
-        lambda g, p: jax.tree.map(lambda x: (x * jnp.arange(2.0)).sum(), g)
-    ),
+    "treats weights differently": lambda: scaled(lambda x: jnp.arange(x.size, dtype=x.dtype)),
+    "depends on the number of weights": lambda: scaled(lambda x: 1 / x.size),
+    "cannot be traced on a few weights": optax.lbfgs,
 }
 
 
 @pytest.mark.parametrize("reason", REFUSED)
 def test_refusals_say_why(reason):
-    with pytest.raises(ValueError, match=rf"got one that {reason}; rj.train runs any optimizer, and rj.lyapunov"):
+    with pytest.raises(ValueError, match=rf"got one that {reason}.*; rj.train runs any optimizer, and rj.lyapunov"):
         rj.optimizers.read(REFUSED[reason]())
+
+
+def test_numbers_that_are_none_are_refused():
+    with pytest.raises(ValueError, match=r"must be finite numbers, got NaN or infinity; give others"):
+        rj.optimizers.read(optax.sgd(float("nan")))
+
+
+def test_weights_that_decay_absurdly_do_not_end_in_silence():
+    """-9 a step by decay alone, against the closed form; and a traced momentum of 10, which leaves a block."""
+    problem = rj.problems.linear_regression(dim=1, samples=1, input_variance=0.0, bias=False)
+
+    @jax.jit
+    def run(decay, mu):
+        optimizer = optax.chain(optax.add_decayed_weights(decay), optax.sgd(0.01, momentum=mu))
+        settings = dict(problem=problem, num_steps=200, tail=1)
+        return rj.oscillate(jax.random.key(0), optimizer=optimizer, **settings)
+
+    _, theta_0 = problem.least_squares.weights(jax.random.split(jax.random.key(0), 4)[0])
+    found = run(1000.0, 0.0)  # theta' = -9 theta, as nothing else moves it
+    expected = 200 * np.log10(9) + np.log10(abs(float(theta_0[0])))
+    assert float(found["log10_distance"]) == pytest.approx(expected, abs=1e-2)
+    assert bool(found["diverged"])
+    lost = run(0.1, 10.0)
+    assert bool(lost["diverged"])
+    assert np.isfinite([float(each) for each in lost.values()]).all()
 
 
 @pytest.mark.parametrize(

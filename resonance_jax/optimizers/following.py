@@ -1,4 +1,8 @@
-"""What a traced program does to linear combinations: operation by operation, with numbers that may be traced."""
+"""What a traced program does to linear combinations: operation by operation, with numbers that may be traced.
+
+The program acts on a short array of weights. Coefficients are single numbers: what treats weights differently is
+refused.
+"""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
@@ -6,6 +10,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jax.extend.core import Jaxpr, Literal
 
@@ -18,7 +23,8 @@ class Known(NamedTuple):
     """A value that no gradient reaches: a hyperparameter, a count, a key."""
 
     value: Any
-    steps: bool = False  # whether changes from step to step
+    steps: bool = False  # whether it changes from step to step
+    alike: bool = True  # whether all its entries are known to be equal
 
 
 class Combination(NamedTuple):
@@ -34,7 +40,12 @@ class Refused(NamedTuple):
 
 
 Value = Known | Combination | Refused
-# Operations that leave a single number what it is.
+# Operations that leave the entries of an array what they are, or make equal numbers of equal ones.
+ELEMENTWISE = (
+    *("abs", "add", "add_any", "and", "ceil", "convert_element_type", "copy", "copy_p", "cos", "div", "eq", "exp"),
+    *("floor", "ge", "gt", "integer_pow", "is_finite", "le", "log", "log1p", "lt", "max", "min", "mul", "ne", "neg"),
+    *("not", "or", "pow", "rem", "round", "rsqrt", "select_n", "sign", "sin", "sqrt", "square", "sub", "tanh"),
+)
 SHAPING = (
     "reshape",
     "squeeze",
@@ -55,7 +66,7 @@ def follow(
     """What the program returns for these inputs.
 
     Args:
-        jaxpr: the program, on single numbers.
+        jaxpr: the program.
         consts: its constants.
         inputs: its arguments.
         names: variable -> name, for results on the way that are to be taken as quantities of their own from then on.
@@ -64,7 +75,7 @@ def follow(
         The outputs, and what each of the named results is made of.
     """
     named: dict[Atom, Value] = {}
-    found: dict[Any, Value] = dict(zip(jaxpr.constvars, map(Known, consts), strict=True))
+    found: dict[Any, Value] = dict(zip(jaxpr.constvars, map(_constant, consts), strict=True))
     found |= dict(zip(jaxpr.invars, inputs, strict=True))
 
     def value_of(variable: Any) -> Value:
@@ -81,9 +92,14 @@ def follow(
     return [value_of(variable) for variable in jaxpr.outvars], named
 
 
+def _constant(value: Any) -> Known:
+    traced = isinstance(value, Tracer)
+    return Known(value, alike=jnp.size(value) == 1 if traced else _alike(jnp.asarray(value)))
+
+
 def is_zero(value: Known) -> bool:
     """Whether a value is known to be 0."""
-    return not isinstance(value.value, Tracer) and number(value.value).is_zero
+    return not isinstance(value.value, Tracer) and value.alike and number(value.value).is_zero
 
 
 def _apply(equation: Any, inputs: list[Value]) -> list[Value]:
@@ -100,7 +116,9 @@ def _apply(equation: Any, inputs: list[Value]) -> list[Value]:
         return _computed(equation, known)
     if any(each.steps for each in known):
         return [Refused("changes from step to step")] * outputs
-    if any(variable.aval.size != 1 for variable in (*equation.invars, *equation.outvars)):
+    size = max(v.aval.size for v, each in zip(equation.invars, inputs, strict=True) if isinstance(each, Combination))
+    whole = all(variable.aval.size == size for variable in equation.outvars)
+    if not whole or not all(each.alike for each in known) or (name in SHAPING and len(inputs) > 1):
         return [Refused("treats weights differently")] * outputs
     result = RULES[name](equation, *inputs) if name in RULES else None
     return [result or Refused(f"passes the gradient through {name!r}")] * outputs
@@ -115,7 +133,19 @@ def _computed(equation: Any, known: list[Known]) -> list[Value]:
     traced = any(isinstance(each, Tracer) for each in values)
     with contextlib.nullcontext() if traced else jax.ensure_compile_time_eval():
         results = equation.primitive.bind(*map(jnp.asarray, values), **equation.params)
-    return [Known(each, steps) for each in (results if equation.primitive.multiple_results else [results])]
+    shaping = equation.primitive.name in SHAPING and len(known) == 1
+    kept = (shaping or equation.primitive.name in ELEMENTWISE) and all(each.alike for each in known)
+    outputs = results if equation.primitive.multiple_results else [results]
+    found: list[Value] = [Known(each, steps, kept or each.size == 1 if traced else _alike(each)) for each in outputs]
+    return found
+
+
+def _alike(value: Any) -> bool:
+    """Whether all entries of a plain array are equal."""
+    if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        return value.size == 1
+    entries = np.ravel(np.asarray(value))
+    return entries.size > 0 and bool((entries == entries[0]).all())
 
 
 # The operations that keep a combination linear. Each gets the equation and its inputs, at least one a combination, and
@@ -142,6 +172,8 @@ def _multiply(equation: Any, a: Value, b: Value) -> Value | None:
 def _divide(equation: Any, a: Value, b: Value) -> Value | None:
     if not isinstance(a, Combination) or not isinstance(b, Known):
         return None
+    if is_zero(b):
+        return Refused("divides by 0")
     return _tidy({name: over(each, number(b.value)) for name, each in a.of.items()})
 
 
@@ -172,7 +204,7 @@ def _select(equation: Any, chosen: Value, *cases: Value) -> Value | None:
     first, second = (part.of for part in parts if part is not None)
     if not isinstance(chosen.value, Tracer):
         return Combination(first if number(chosen.value).is_zero else second)
-    pick = jnp.reshape(chosen.value, ()).astype(bool)
+    pick = jnp.ravel(chosen.value)[0].astype(bool)
 
     def picked(name: Atom) -> Number:
         return number(jnp.where(pick, second.get(name, ZERO).value, first.get(name, ZERO).value))

@@ -44,10 +44,10 @@ ZERO, ONE = Number(0.0), Number(1.0)
 
 
 def number(value: Any) -> Number:
-    """A scalar, traced or not."""
+    """A scalar, or an array of equal numbers, traced or not."""
     if not isinstance(value, Tracer):
-        return Number(float(np.reshape(np.asarray(value), ())))
-    return Number(1.0, (value if value.ndim == 0 else jnp.reshape(value, ()),))
+        return Number(float(np.ravel(np.asarray(value))[0]))
+    return Number(1.0, (value if value.ndim == 0 else jnp.ravel(value)[0],))
 
 
 def times(a: Number, b: Number) -> Number:

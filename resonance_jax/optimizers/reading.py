@@ -1,15 +1,18 @@
-"""A linear optimizer read off optax: its update is traced on one weight and followed, operation by operation."""
+"""A linear optimizer read off optax: its update is traced on a few weights and followed, operation by operation."""
 
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.extend.core import Literal
 
 from resonance_jax.optimizers.following import Combination, Known, Refused, Value, follow, is_zero
 from resonance_jax.optimizers.linear import Form, LinearOptimizer
 from resonance_jax.optimizers.numbers import ONE, ZERO, Number, plus
 
 GRADIENT, WEIGHT = "gradient", "weight"
+WEIGHTS = 2  # that an update is traced on
 REFUSAL = (
     "optimizer must be linear in the gradient and the same at every step, got one that {reason}; rj.train runs any "
     "optimizer, and rj.lyapunov measures how it grows"
@@ -42,22 +45,50 @@ def read(optimizer: Any) -> LinearOptimizer:
             f"optimizer must be an optax.GradientTransformation, got {optimizer!r}; call its factory first, e.g. "
             "optax.sgd(0.01, momentum=0.9)"
         )
-    zero = jnp.zeros((), jnp.result_type(float))
     with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
         try:
-            init, like = jax.make_jaxpr(optimizer.init, return_shape=True)(zero)
-            leaves, tree = jax.tree.flatten(like)
-
-            def update(gradient: Any, weight: Any, *state: Any) -> list[Any]:
-                change, after = optimizer.update(gradient, tree.unflatten(state), weight)
-                return [change, *jax.tree.leaves(after)]
-
-            traced = jax.make_jaxpr(update)(zero, zero, *leaves)
-        except (TypeError, IndexError) as error:
-            reason = f"needs more than the gradient of one weight ({error})"
-            raise ValueError(REFUSAL.format(reason=reason)) from error
+            (init, update), other = (_traced(optimizer, number) for number in (WEIGHTS, WEIGHTS + 1))
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise ValueError(REFUSAL.format(reason=f"cannot be traced on a few weights ({error})")) from error
+        if [_outline(each.jaxpr) for each in (init, update)] != [_outline(each.jaxpr) for each in other]:
+            raise ValueError(REFUSAL.format(reason="depends on the number of weights"))
         start = follow(init.jaxpr, init.consts, [Combination({WEIGHT: ONE})])[0]
-        return _settled(traced, [_buffer_or_known(j, each) for j, each in enumerate(start)])
+        state = [_buffer_or_known(j, each) for j, each in enumerate(start)]
+        found = _settled(update, state)
+    if not all(np.isfinite(each.factor) for row in found.rows() for each in (row[0], row[1], *row[2])):
+        raise ValueError(
+            "the hyperparameters of the optimizer must be finite numbers, got NaN or infinity; give others"
+        )
+    return found
+
+
+def _traced(optimizer: Any, number: int) -> tuple[Any, Any]:
+    """`init` and `update` on so many weights."""
+    zeros = jnp.zeros((number,), jnp.result_type(float))
+    init, like = jax.make_jaxpr(optimizer.init, return_shape=True)(zeros)
+    leaves, tree = jax.tree.flatten(like)
+
+    def update(gradient: Any, weight: Any, *state: Any) -> list[Any]:
+        change, after = optimizer.update(gradient, tree.unflatten(state), weight)
+        if jax.tree.structure(after) != tree:
+            raise ValueError("a step changes the form of its state")
+        return [change, *jax.tree.leaves(after)]
+
+    return init, jax.make_jaxpr(update)(zeros, zeros, *leaves)
+
+
+def _outline(jaxpr: Any) -> list[Any]:
+    """The operations of a program and the plain numbers in it, whatever the shapes."""
+    found: list[Any] = [len(jaxpr.constvars)]
+    for equation in jaxpr.eqns:
+        literals = [float(each.val) for each in equation.invars if isinstance(each, Literal) and np.size(each.val) == 1]
+        inner = [_outline(getattr(each, "jaxpr", each)) for each in equation.params.values() if _is_program(each)]
+        found.append((equation.primitive.name, [repr(each) for each in literals], inner))
+    return found
+
+
+def _is_program(value: Any) -> bool:
+    return hasattr(getattr(value, "jaxpr", value), "eqns")
 
 
 def _buffer_or_known(j: int, start: Value) -> Value:
@@ -68,7 +99,7 @@ def _buffer_or_known(j: int, start: Value) -> Value:
         return Combination({("old", j): ONE})
     if isinstance(start, Refused) or not jnp.issubdtype(jnp.result_type(start.value), jnp.floating):
         return start
-    return Combination({("old", j): ONE}) if jnp.size(start.value) == 1 and is_zero(start) else start
+    return Combination({("old", j): ONE}) if jnp.size(start.value) == WEIGHTS and is_zero(start) else start
 
 
 def _settled(traced: Any, state: list[Value]) -> LinearOptimizer:
@@ -78,18 +109,29 @@ def _settled(traced: Any, state: list[Value]) -> LinearOptimizer:
         inputs = [Combination({GRADIENT: ONE}), Combination({WEIGHT: ONE}), *state]
         names: dict[Any, Any] = {}
         for j, (each, variable) in enumerate(zip(state, outvars, strict=True)):
-            if isinstance(each, Combination) and not hasattr(variable, "val"):
+            if isinstance(each, Combination) and _is_variable(variable):
                 names.setdefault(variable, ("new", j))
         (change, *after), named = follow(traced.jaxpr, traced.consts, inputs, names)
-        forms = {j: named.get(("new", j), each) for j, each in enumerate(after)}
+        # Two leaves may be one variable: each then is what the variable is made of.
+        forms = {
+            j: named.get(names.get(outvars[j]), each) if _is_variable(outvars[j]) else each
+            for j, each in enumerate(after)
+        }
         settled = [_again(j, *pair) for j, pair in enumerate(zip(state, forms.values(), strict=True))]
         reached = _reached(settled, forms)
         settled = [
             Known(0.0) if isinstance(each, Combination) and j not in reached else each for j, each in enumerate(settled)
         ]
         if all(old is new for old, new in zip(state, settled, strict=True)):
-            return _optimizer(change, {j: form for j, form in forms.items() if j in reached}, named)
+            order = {name: i for i, name in enumerate(named)}
+            places = {j: order.get(names.get(outvars[j]), -1) if _is_variable(outvars[j]) else -1 for j in reached}
+            return _optimizer(change, {j: forms[j] for j in reached}, places)
         state = settled
+
+
+def _is_variable(variable: Any) -> bool:
+    """Whether an output is a variable, not a number."""
+    return not isinstance(variable, Literal)
 
 
 def _again(j: int, before: Value, after: Value) -> Value:
@@ -125,7 +167,8 @@ def _reached(state: list[Value], forms: dict[int, Value]) -> set[int]:
         reached |= more
 
 
-def _optimizer(change: Value, forms: dict[int, Value], named: dict[Any, Value]) -> LinearOptimizer:
+def _optimizer(change: Value, forms: dict[int, Value], places: dict[int, int]) -> LinearOptimizer:
+    """Of what a step adds to the weights and makes of the buffers; `places` say in which order they are computed."""
     if isinstance(change, Known):
         change = Combination({}) if is_zero(change) else Refused("moves the weights without a gradient")
     if isinstance(change, Refused):
@@ -139,11 +182,11 @@ def _optimizer(change: Value, forms: dict[int, Value], named: dict[Any, Value]) 
             form = forms[name[1]]
             assert isinstance(form, Combination)
             waiting += form.of
-    computed = [name[1] for name in named if name[1] in used]
-    order = [*(j for j in sorted(used) if j not in computed), *computed]
+    order = sorted(used, key=lambda j: (places[j], j))
 
     def form_of(value: Value, before: int, own: Number = ZERO) -> Form:
         assert isinstance(value, Combination)
+        assert all(isinstance(name, str) or name[0] == "old" or name[1] in order[:before] for name in value.of)
         get = value.of.get
         return Form(
             get(GRADIENT, ZERO),

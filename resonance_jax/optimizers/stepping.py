@@ -2,13 +2,13 @@
 
 All other buffers, and the weight, are freed of it by subtracting a multiple of v. What is left of the weight is x:
 
-    e = x + v,    g = B e - b
+    e = (x + v) + ahead v,    g = B e - b
     x' = a combination of x and the buffers,    each buffer' = one of e and the buffers; v' has g besides
 
-Heavy ball is  x' = x + v, v' = mu v - eta g:  x is the weight before the last step and v that step. Nesterov's momentum
-is  x' = x + v / (1 + mu), v' = mu v - (1 + mu) eta g.  The product B e enters a single coordinate: XLA, which computes
-each output by itself on a CPU, forms it once. Buffers are measured in what they add to the weights, so that all
-coordinates are of one size.
+Heavy ball is  e = x + v, x' = x + v, v' = mu v - eta g:  x is the weight before the last step and v that step.
+Nesterov's momentum looks ahead by mu, and is the same otherwise. The product B e enters a single coordinate: XLA, which
+computes each output by itself on a CPU, forms it once. Buffers are measured in what they add to the weights, so that
+all coordinates are of one size.
 """
 
 from typing import NamedTuple
@@ -48,16 +48,22 @@ class Row(NamedTuple):
 class Stepping(NamedTuple):
     """One step in these coordinates."""
 
-    reach: float  # e = x + reach v: 1, or 0 where the newest gradient does not move the weights
+    base: float  # e = x + base v + ahead v: 1, or 0 where the newest gradient does not move the weights
+    ahead: Coefficient
     x: Row
     buffers: tuple[Row, ...]  # that of v first, the only one with a gradient
     pull: Coefficient  # about what a gradient adds to the weights; for the usual kinds of momentum free of the momentum
+
+    @property
+    def reach(self) -> Coefficient:
+        """e = x + reach v."""
+        return weighted([(1.0, self.base), (1.0, self.ahead)])
 
     def matrix(self) -> list[list[Coefficient]]:
         """Of a step on (x, buffers) without gradient, row by row."""
         rows = [[row.x, *row.buffers] for row in (self.x, *self.buffers)]
         for coefficients, row in zip(rows, (self.x, *self.buffers), strict=True):
-            for i, share in enumerate((1.0, self.reach)):  # of e = x + v
+            for i, share in enumerate((1.0, self.reach)):  # of e
                 coefficients[i] = weighted([(1.0, coefficients[i]), (row.error, share)])
         return rows
 
@@ -87,11 +93,15 @@ def stepping(optimizer: LinearOptimizer) -> Stepping:
         ]
     )
     x = (of_pivot, *of_weight.old[1:])
-    adds = [of_weight.fresh, *x[1:]]  # what each buffer adds to the weights
+    adds = [weight.fresh if at_once.is_zero else at_once, *x[1:]]  # what each buffer adds to the weights
     sizes = [_not_zero(each) for each in adds]
 
     def in_sizes(coefficient: Number, i: int) -> Number:
         return ONE if minus(coefficient, adds[i]).is_zero and not adds[i].is_zero else over(coefficient, sizes[i])
+
+    ahead = ZERO  # of what the gradient adds at once, v has a share already; the rest is what came through the pivot
+    if not at_once.is_zero:
+        ahead = over(weight.fresh, at_once if divides(at_once, weight.fresh) else sizes[0])
 
     def row_of(row: _Row, own: int) -> Row:
         """With  s_k = z_k + fresh_k s_1  for the buffers behind the pivot, each measured in its size."""
@@ -107,6 +117,7 @@ def stepping(optimizer: LinearOptimizer) -> Stepping:
 
     return Stepping(
         0.0 if of_weight.fresh.is_zero else 1.0,
+        ahead.value,
         Row(
             of_weight.error.value,
             0.0,

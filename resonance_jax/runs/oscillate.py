@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import optax
 
 
+LOST = 1e6  # decades; stands for a run that left the range of floats within a few steps
+
+
 def oscillate(
     key: Array,
     *,
@@ -65,6 +68,8 @@ def oscillate(
         decades and 1e-5 a step for every step size up to eta tr B = 1e15; where eta tr B lies between 10 and 1000, so
         that a step is one or two decades, the mean distance may be 0.2 decades too small.
         `diverged`: whether the mean distance of the last steps is above the limit.
+        An optimizer that explodes by itself, as with a momentum above 3, or with hyperparameters that are no numbers,
+        is reported as diverged by 10^1,000,000.
         With snapshots, over the dimension `step`: `log10_distance_curve`, of ||theta_k - theta*|| there, and
         `growth_curve`, growth of log ||(theta - theta*, v)|| per step since the snapshot before.
 
@@ -102,6 +107,8 @@ def oscillate(
     log_distance = logscale.log(run.total) - np.log(tail)
     theta_star, theta_0 = least_squares.weights(jax.random.split(key, 4)[0])
     reference = divergence.reference(logscale.norm(theta_0 - theta_star), logscale.norm(theta_star))
+    lost = ~jnp.isfinite(logscale.peak(run.state.mantissa))
+    log_distance, grown = (jnp.where(lost, LOST * np.log(10), each) for each in (log_distance, grown))
     found: dict[str, Any] = {
         "log10_distance": log_distance / np.log(10),
         "growth_rate": grown / num_steps,

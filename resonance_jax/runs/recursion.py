@@ -21,6 +21,7 @@ from resonance_jax.shifts.base import Shift
 
 ENTRYWISE = 6  # weights up to which the state is one scalar per weight; with more, the program takes long to compile
 UNIT = 62  # distances are summed in units of 2^62
+PLAIN_GROWTH = 2.5  # of a step without gradients that needs no room of its own
 HEADROOM = 75  # 25 steps start at 2^75 and reach 2^125 at most; below there is room to fall by 2^-8 a step
 
 
@@ -76,16 +77,18 @@ def recursion(
     keys = (noise_key, shift_key)
     small = problem.num_weights <= ENTRYWISE
     stepped = stepping(optimizer)
-    reach, of_x, of_buffers, pull = stepped
+    base, ahead, of_x, of_buffers, pull = stepped
     decays = driven and stepped.decays
+    beyond = _beyond_momentum((of_x, *of_buffers), dtype)
     theta_star, theta_0 = problem.weights(weights_key)
 
     def entries(vector: Array) -> Vector:
         return entrywise.vector(vector) if small else (vector,)
 
     def moved(x: Vector, v: Vector) -> Vector:
-        """e = x + v."""
-        return tuple(weighted([(1.0, one), (reach, other)]) for one, other in zip(x, v, strict=True))
+        """e = (x + v) + ahead v; x + v is x' as well for the usual kinds of momentum, and computed once."""
+        both = [weighted([(1.0, one), (base, other)]) for one, other in zip(x, v, strict=True)]
+        return tuple(weighted([(1.0, one), (ahead, other)]) for one, other in zip(both, v, strict=True))
 
     def advance(run: Run, num_steps: int, tail: int = 0) -> Run:
         run = blocks.repeat(functools.partial(steps, measure=False), run, num_steps - tail)
@@ -107,7 +110,8 @@ def recursion(
         # eta. Momentum does not enter: cells that differ in it alone share these numbers, which halves the time of a
         # sweep on a CPU.
         trace = sum(B[i][i] for i in range(len(B))) if small else jax.vmap(problem.trace)(moments, inputs)
-        growth = logscale.exponent_of(1 + jnp.abs(jnp.asarray(pull, dtype)) * jnp.max(by_block(trace), axis=1))
+        largest = 1 + jnp.abs(jnp.asarray(pull, dtype)) * jnp.max(by_block(trace), axis=1)
+        growth = logscale.exponent_of(largest if beyond is None else largest + beyond)
         size_of_b = jnp.full((num_blocks,), logscale.ZERO_EXPONENT)
         truth = None
         if decays:
@@ -207,6 +211,21 @@ def recursion(
         return Scaled((moved(x, buffers[0]), *buffers), exponent)
 
     return Recursion(run, advance, phase_space)
+
+
+def _beyond_momentum(rows: tuple[Row, ...], dtype: Any) -> Array | None:
+    """How much more than momentum a step may grow by without a gradient: by decaying weights, or plain large numbers.
+
+    None where it does not, so that nothing is added. A traced momentum counts as momentum; one above 3 may leave the
+    range of floats within a block.
+    """
+    found = []
+    for row in rows:
+        plain = sum(abs(each) for each in (row.x, 3 * row.error, *row.buffers) if isinstance(each, float))
+        traced = [jnp.abs(each) for each in (row.x, 3 * row.error) if not isinstance(each, float)]
+        if traced or plain > PLAIN_GROWTH:
+            found.append(jnp.maximum(sum(traced, jnp.asarray(plain, dtype)) - PLAIN_GROWTH, 0))
+    return functools.reduce(jnp.maximum, found) if found else None
 
 
 def _largest_kick(rows: tuple[Row, ...], dtype: Any) -> Array:

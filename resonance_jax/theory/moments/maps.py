@@ -2,7 +2,7 @@
 
 A run is the coordinates u = (x, v, other buffers) of `optimizers.stepping`, in which
 
-    u' = A u + gain g  (in v alone),    g = B e,    e = x + v,
+    u' = A u + gain g  (in v alone),    g = B e,    e = x + reach v,
     B = (c / n) sum of x x^T over the n samples,    C = E x x^T = D + x x^T
 
 where x from here on is the mean of the inputs, m and 1 for a bias, and D the diagonal of their variances.
@@ -104,7 +104,8 @@ def mean_square_map(followed: Followed, optimizer: LinearOptimizer) -> LinearMap
         C = xx + jnp.diag(jnp.stack([*D, *[jnp.zeros_like(D[0])] * (w - slopes)]))
         one = jnp.eye(w, dtype=dtype)
         whole = jnp.kron(jnp.stack([jnp.stack([jnp.asarray(each, dtype) for each in row]) for row in A]), one)
-        to_error = jnp.kron(jnp.asarray([[1.0, reach] + [0.0] * (n - 2)], dtype), one)
+        of_error = [jnp.ones((), dtype), jnp.asarray(reach, dtype), *[jnp.zeros((), dtype)] * (n - 2)]
+        to_error = jnp.kron(jnp.stack(of_error)[None, :], one)
         S = jnp.stack(entries[:size])[entry]
         P, Z = dot(to_error, dot(S, to_error.T)), dot(to_error, dot(S, whole.T))
         CPC, trace = dot(C, dot(P, C)), jnp.sum(P * C)
@@ -137,9 +138,8 @@ def mean_square_map(followed: Followed, optimizer: LinearOptimizer) -> LinearMap
         @functools.cache
         def P(i: int, j: int) -> Any:
             i, j = min(i, j), max(i, j)
-            return weighted(
-                [(1.0, S(0, i, 0, j)), (reach, S(0, i, V, j)), (reach, S(V, i, 0, j)), (reach, S(V, i, V, j))]
-            )
+            across, twice = weighted([(1.0, S(0, i, V, j)), (1.0, S(V, i, 0, j))]), weighted([(reach, reach)])
+            return weighted([(1.0, S(0, i, 0, j)), (reach, across), (twice, S(V, i, V, j))])
 
         @functools.cache
         def Z(b: int, i: int, j: int) -> Any:  # E e_i (A u)_bj
@@ -178,8 +178,13 @@ def mean_square_map(followed: Followed, optimizer: LinearOptimizer) -> LinearMap
     def _error_of_rest(entries: Entries) -> Any:
         """E e^2 of one of the others."""
         S = entries[size:]
+        twice = weighted([(reach, reach)])
         return weighted(
-            [(1.0, S[entry_of_rest[0, 0]]), (2 * reach, S[entry_of_rest[0, V]]), (reach, S[entry_of_rest[V, V]])]
+            [
+                (1.0, S[entry_of_rest[0, 0]]),
+                (reach, 2 * S[entry_of_rest[0, V]]),
+                (twice, S[entry_of_rest[V, V]]),
+            ]
         )
 
     def moved_others(entries: Entries, c: Array, lone: Array) -> Entries:
