@@ -117,7 +117,7 @@ def _settled(traced: Any, state: list[Value]) -> LinearOptimizer:
             j: named.get(names.get(outvars[j]), each) if _is_variable(outvars[j]) else each
             for j, each in enumerate(after)
         }
-        settled = [_again(j, *pair) for j, pair in enumerate(zip(state, forms.values(), strict=True))]
+        settled = [_again(*pair) for pair in zip(state, forms.values(), strict=True)]
         reached = _reached(settled, forms)
         settled = [
             Known(0.0) if isinstance(each, Combination) and j not in reached else each for j, each in enumerate(settled)
@@ -134,21 +134,15 @@ def _is_variable(variable: Any) -> bool:
     return not isinstance(variable, Literal)
 
 
-def _again(j: int, before: Value, after: Value) -> Value:
+def _again(before: Value, after: Value) -> Value:
     """What a leaf of the state is, now that its value after a step is known."""
     if isinstance(before, Refused) or before is after or (isinstance(before, Known) and before.steps):
         return before
-    if isinstance(before, Combination):
-        return (
-            before
-            if isinstance(after, Combination)
-            else after._replace(steps=True)
-            if isinstance(after, Known)
-            else after
-        )
     if isinstance(after, Known):
         return after._replace(steps=True)
-    return after if isinstance(after, Refused) else Refused("has a buffer that does not start at 0")
+    if isinstance(after, Refused) or isinstance(before, Combination):
+        return after if isinstance(after, Refused) else before
+    return Refused("has a buffer that does not start at 0")
 
 
 def _reached(state: list[Value], forms: dict[int, Value]) -> set[int]:

@@ -48,7 +48,7 @@ class Row(NamedTuple):
 class Stepping(NamedTuple):
     """One step in these coordinates."""
 
-    base: float  # e = x + base v + ahead v: 1, or 0 where the newest gradient does not move the weights
+    base: float  # e = x + base v + ahead v: 1, or 0 where v does not move the weights in the step that makes it
     ahead: Coefficient
     x: Row
     buffers: tuple[Row, ...]  # that of v first, the only one with a gradient
@@ -116,7 +116,7 @@ def stepping(optimizer: LinearOptimizer) -> Stepping:
         return Row(0.0, drag.value, tuple(each.value for each in measured), drag.value, gain.value)
 
     return Stepping(
-        0.0 if of_weight.fresh.is_zero else 1.0,
+        0.0 if at_once.is_zero and weight.fresh.is_zero else 1.0,
         ahead.value,
         Row(
             of_weight.error.value,

@@ -92,7 +92,11 @@ def oscillate(
     def sizes(run: Run) -> tuple[Array, Array]:
         """Logs of the distance, and of all that the optimizer keeps."""
         everything = phase_space(run)
-        return logscale.log_norm(everything._replace(mantissa=everything.mantissa[0])), logscale.log_norm(everything)
+        distance = everything._replace(mantissa=everything.mantissa[0])
+        return unless_lost(run, logscale.log_norm(distance)), unless_lost(run, logscale.log_norm(everything))
+
+    def unless_lost(run: Run, log: Array) -> Array:
+        return jnp.where(jnp.isfinite(logscale.peak(run.state.mantissa)), log, LOST * np.log(10))
 
     steps = snapshot_steps(record, num_steps)
     run, seen = walk(
@@ -104,11 +108,9 @@ def oscillate(
         tail=tail,
     )
     grown = sizes(run)[1] - sizes(start)[1]
-    log_distance = logscale.log(run.total) - np.log(tail)
+    log_distance = unless_lost(run, logscale.log(run.total) - np.log(tail))
     theta_star, theta_0 = least_squares.weights(jax.random.split(key, 4)[0])
     reference = divergence.reference(logscale.norm(theta_0 - theta_star), logscale.norm(theta_star))
-    lost = ~jnp.isfinite(logscale.peak(run.state.mantissa))
-    log_distance, grown = (jnp.where(lost, LOST * np.log(10), each) for each in (log_distance, grown))
     found: dict[str, Any] = {
         "log10_distance": log_distance / np.log(10),
         "growth_rate": grown / num_steps,
