@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from resonance_jax import shifts as shifts
     from resonance_jax import testing as testing
     from resonance_jax import theory as theory
+    from resonance_jax.guard.measure import measure_resonance as measure_resonance
+    from resonance_jax.guard.wrapper import resonance_guard as resonance_guard
     from resonance_jax.runs import spectrum as spectrum
     from resonance_jax.runs.lyapunov import lyapunov as lyapunov
     from resonance_jax.runs.oscillate import oscillate as oscillate
@@ -29,10 +31,12 @@ if TYPE_CHECKING:
 _LAZY = {
     "diagnose": "resonance_jax.streams.diagnose:diagnose",
     "lyapunov": "resonance_jax.runs.lyapunov:lyapunov",
+    "measure_resonance": "resonance_jax.guard.measure:measure_resonance",
     "oscillate": "resonance_jax.runs.oscillate:oscillate",
     "optimizers": "resonance_jax.optimizers",
     "plotting": "resonance_jax.plotting",
     "problems": "resonance_jax.problems",
+    "resonance_guard": "resonance_jax.guard.wrapper:resonance_guard",
     "shifts": "resonance_jax.shifts",
     "spectrum": "resonance_jax.runs.spectrum",
     "testing": "resonance_jax.testing",
@@ -48,10 +52,12 @@ __all__ = [
     "log10_mean",
     "logscale",
     "lyapunov",
+    "measure_resonance",
     "optimizers",
     "oscillate",
     "plotting",
     "problems",
+    "resonance_guard",
     "shifts",
     "spectrum",
     "sweep",

@@ -29,9 +29,14 @@ def with_flat_roots(function: Callable[..., Any]) -> Callable[..., Any]:
     10.0
     """
 
-    def flat(*args: Any) -> Any:
-        leaves, tree = jax.tree.flatten(args)
-        closed, shape = jax.make_jaxpr(lambda *leaves: function(*tree.unflatten(leaves)), return_shape=True)(*leaves)
+    def flat(*args: Any, **keywords: Any) -> Any:
+        leaves, tree = jax.tree.flatten((args, keywords))
+
+        def on_leaves(*leaves: Any) -> Any:
+            args, keywords = tree.unflatten(leaves)
+            return function(*args, **keywords)
+
+        closed, shape = jax.make_jaxpr(on_leaves, return_shape=True)(*leaves)
         return jax.tree.unflatten(jax.tree.structure(shape), _evaluate(closed, leaves))
 
     return flat

@@ -102,7 +102,7 @@ def lyapunov(
     source_state = source.init(start_key)
     parameters, truth = problem.init(weights_key, source, source_state)
     run = jax.tree.map(jnp.asarray, (parameters, initial_state(optimizer, parameters)))
-    one_step = training_step(problem, truth, with_flat_roots(optimizer.update))
+    one_step = training_step(problem, truth, with_flat_roots(optax.with_extra_args_support(optimizer).update))
 
     def step(run: Any, drawn: Any, inputs: Any) -> Any:
         parameters, optimizer_state = run

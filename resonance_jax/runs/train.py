@@ -58,7 +58,8 @@ def train(
         shift: what the inputs do over time, from `resonance_jax.shifts`; None: nothing moves them, or the problem has
             rows of its own.
         problem: from `resonance_jax.problems`, or a `problems.Problem` of your own.
-        optimizer: an `optax.GradientTransformation`, e.g. `optax.adam(0.01, b1=beta1)`.
+        optimizer: an `optax.GradientTransformation`, e.g. `optax.adam(0.01, b1=beta1)`. One that takes extra arguments
+            gets the loss of the step as `value`.
         num_steps: steps of the run.
         tail: how many of the last steps enter the mean.
         diverged_above: a run has diverged once its error, the problem's own `distance` or `loss`, exceeds this many
@@ -124,7 +125,7 @@ def train(
     def error_of(parameters: Any) -> Array:
         return jnp.nan_to_num(problem.error(parameters, truth), nan=largest, posinf=largest)
 
-    one_step = training_step(problem, truth, optimizer.update)
+    one_step = training_step(problem, truth, optax.with_extra_args_support(optimizer).update)
 
     def step(run: _Run, k: Array, drawn: Any, inputs: Any) -> _Run:
         loss, parameters, optimizer_state = one_step(run.parameters, run.optimizer_state, drawn, inputs)

@@ -40,14 +40,14 @@ def training_step(problem: Problem, truth: Any, update: Callable[..., tuple[Any,
     Args:
         problem: as of `train`.
         truth: from its `init`.
-        update: of the optimizer: gradient, state, parameters -> updates, state.
+        update: of the optimizer: gradient, state, parameters, and the loss as `value` -> updates, state.
     """
 
     def step(parameters: Any, optimizer_state: Any, drawn: Any, inputs: Any) -> Stepped:
         batch = problem.batch(drawn, inputs)
         loss, gradient = jax.value_and_grad(problem.loss)(parameters, truth, batch)
         with jax.numpy_dtype_promotion("standard"):  # optax multiplies counts with rates
-            updates, optimizer_state = update(gradient, optimizer_state, parameters)
+            updates, optimizer_state = update(gradient, optimizer_state, parameters, value=loss)
             parameters = optax.apply_updates(parameters, updates)
         return Stepped(loss, parameters, optimizer_state)
 
