@@ -39,9 +39,7 @@ def measure_resonance(momentum: float = 0.9, *, horizon: int | None = None) -> o
         del params
         return MeasureResonanceState(growing.none_yet(jnp.result_type(float)))
 
-    def update(
-        updates: Any, state: MeasureResonanceState, params: Any = None, **extra_args: Any
-    ) -> tuple[Array, MeasureResonanceState]:
+    def update(updates: Any, state: Any, params: Any = None, **extra_args: Any) -> tuple[Array, MeasureResonanceState]:
         del params, extra_args
         dtype = state.sizes.usual.dtype
         damping = 1 - jnp.asarray(momentum, dtype)

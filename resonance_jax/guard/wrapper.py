@@ -68,7 +68,7 @@ def resonance_guard(
             f"optimizer must be an optax transformation, got {optimizer!r}; call its factory first, e.g. "
             "optax.inject_hyperparams(optax.sgd)(0.01, momentum=0.9)"
         )
-    inner = optax.with_extra_args_support(optimizer)
+    inner: Any = optax.with_extra_args_support(optimizer)
 
     def init(params: Any) -> ResonanceGuardState:
         inner_state = inner.init(params)
@@ -79,9 +79,7 @@ def resonance_guard(
             growing.none_yet(dtype), 1 - ceiling, ceiling, jnp.zeros((), bool), jnp.zeros((), jnp.int32), inner_state
         )
 
-    def update(
-        updates: Any, state: ResonanceGuardState, params: Any = None, **extra_args: Any
-    ) -> tuple[Any, ResonanceGuardState]:
+    def update(updates: Any, state: Any, params: Any = None, **extra_args: Any) -> tuple[Any, ResonanceGuardState]:
         size = growing.size_of(updates, state.damping.dtype)
         stepped, inner_state = inner.update(updates, state.inner_state, params, **extra_args)
         sizes = growing.add(state.sizes, size, state.damping, horizon)
