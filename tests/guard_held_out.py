@@ -1,6 +1,6 @@
 """The guard on settings that were not looked at while it was designed, and where momentum pays.
 
-`python -m tests.guard_held_out [held_out] [ill_conditioned] [network]` prints what docs/guard.md states. The settings of
+`python -m tests.guard_held_out held_out ill_conditioned network` prints what docs/guard.md states. The settings of
 `held_out` are drawn at random over shift, frequency, amplitude, inputs, samples, momentum, step size and observation
 noise, from a seed that was used for nothing else; the guard was designed on 1,000 others, of seed 1. A run goes away if
 it ends ten times farther from the solution than it began, or was found a thousand times farther on the way.
