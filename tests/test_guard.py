@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from jax.sharding import PartitionSpec
+from jax.sharding import Mesh, PartitionSpec
 
 import resonance_jax as rj
 from resonance_jax.guard import ResonanceGuardState
+from resonance_jax.guard.growing import ERRORS, FEWEST, HALF_MORE, SHARE, SURELY
+from resonance_jax.guard.wrapper import GRIP
 
 INNER = {  # name: factory, its hyperparameters, the name of its momentum
     "sgd": (optax.sgd, dict(learning_rate=1e-3, momentum=0.9), "momentum"),
@@ -78,20 +80,20 @@ def the_rule(gradients, momentum, horizon):
         if math.isfinite(size):
             steps += 1
             covered = min(steps, horizon)
-            window = max(min(1 / damping, covered / 8), 4)  # steps of the recent mean
+            window = max(min(1 / damping, covered / SHARE), FEWEST)  # steps of the recent mean
             share = 1 / min(window, covered)
             usual += (size - usual) / covered
             spread += (abs(size - usual) - spread) / covered
             recent += share * (size - recent)
             lagged += share * (recent - lagged)
-        explained = min(1.5 * usual + 5 * math.sqrt(share / 2) * spread, 2.5 * usual)
-        grows = steps > 8 and recent > explained > 0
+        explained = min(HALF_MORE * usual + ERRORS * math.sqrt(share / 2) * spread, SURELY * usual)
+        grows = steps > 2 * FEWEST and recent > explained > 0
         releases += grows and not releasing
         releasing = grows
         if not math.isfinite(size):
             damping = 1.0
         elif grows:
-            damping = min(1.0, damping + 4 * share * (damping + share * max(recent / lagged - 1, 0)))
+            damping = min(1.0, damping + GRIP * share * (damping + share * max(recent / lagged - 1, 0)))
         else:
             damping = least + (damping - least) * (1 - 1 / (max(releases, 1) * (covered + 1)))
         states.append((usual, spread, recent, lagged, damping, releases, releasing))
@@ -267,7 +269,7 @@ def test_devices_of_shard_map_have_their_own_momentum():
         return momentum_of(states)[None]
 
     spec = PartitionSpec("lanes")
-    mesh = jax.make_mesh((2,), ("lanes",))
+    mesh = Mesh(np.array(jax.devices()[:2]), ("lanes",))
     momenta = jax.jit(jax.shard_map(one, mesh=mesh, in_specs=spec, out_specs=spec, check_vma=False))(gradients)
     assert float(momenta[0, -1]) < 0.5
     assert float(momenta[1, -1]) == np.float32(0.99)
@@ -285,7 +287,7 @@ def run(optimizer, tree_of_gradients):
 def test_a_field_of_the_state_is_found_by_its_name():
     state = run(optax.chain(optax.clip_by_global_norm(1e6), sgd(), optax.scale(1.0)), rising(0.05)[:, None])
     assert float(optax.tree.get(state, "ceiling")) == np.float32(0.99)
-    assert int(optax.tree.get(state, "releases")) == 1
+    assert int(optax.tree.get(state, "releases")) >= 1
     assert float(optax.tree.get(state, "momentum")) < 0.5
 
 
@@ -319,7 +321,8 @@ def test_parts_of_multi_transform_have_their_own_momentum():
     one, other = (state.inner_states[name].inner_state for name in ("one", "other"))
     assert float(momentum_of(one)) == np.float32(0.99)
     assert float(momentum_of(other)) < 0.5
-    assert (int(one.releases), int(other.releases)) == (0, 1)
+    assert int(one.releases) == 0
+    assert int(other.releases) >= 1
 
 
 # Behaviour
@@ -327,7 +330,7 @@ def test_parts_of_multi_transform_have_their_own_momentum():
 
 @functools.partial(jax.jit, static_argnums=0)
 def releases_of(optimizer, lanes):
-    """How often each lane let go, for gradients of shape (lanes, steps)."""
+    """How often each lane let go, for gradients of shape (lanes, steps, weights)."""
 
     def one(gradients):
         def step(state, gradient):
@@ -338,19 +341,35 @@ def releases_of(optimizer, lanes):
     return jax.vmap(one)(lanes)
 
 
+def one_normal():
+    return jax.random.normal(jax.random.key(3), (50, 20_000, 1))
+
+
+def ten_weights_one_sample():
+    error, inputs = (jax.random.normal(jax.random.key(seed), (50, 20_000, dim)) for seed, dim in ((12, 1), (11, 10)))
+    return error * inputs
+
+
 @pytest.mark.parametrize("momentum", [0.9, 0.99])
-def test_noise_is_not_growth(momentum):
-    """One million gradients of one weight on one sample: at most two of fifty runs let go."""
-    releases = releases_of(sgd(momentum), heavy(7, 50, 20_000))
-    assert int((releases > 0).sum()) <= 2
+@pytest.mark.parametrize("noise", [one_normal, ten_weights_one_sample])
+def test_noise_is_not_growth(noise, momentum):
+    """Fifty runs of 20,000 steps: at most two let go. (Gradients of one weight on one sample are noisier still.)"""
+    assert int((releases_of(sgd(momentum), noise()) > 0).sum()) <= 2
 
 
-@pytest.mark.parametrize("before", [0, 1_000])
-@pytest.mark.parametrize(("rate", "factor"), [(0.003, 20), (0.03, 20), (0.3, 100)])
-def test_growth_is_stopped_before_it_is_large(rate, factor, before):
+@pytest.mark.parametrize(("rate", "factor"), [(0.003, 5), (0.03, 10), (0.3, 250)])
+def test_growth_from_the_first_step_is_noticed(rate, factor):
+    """The mean of the run is then a part of the last size; at 30% a step, 18 steps are the fewest that tell."""
+    _, states = follow(sgd(), rising(rate, int(np.log(factor) / rate))[:, None])
+    assert int(states.releases[-1]) >= 1
+
+
+@pytest.mark.parametrize("before", [100, 1_000, 10_000])
+@pytest.mark.parametrize(("rate", "factor"), [(0.003, 5), (0.03, 5), (0.3, 25)])
+def test_growth_after_a_quiet_time_is_noticed_sooner(rate, factor, before):
     gradients = rising(rate, int(np.log(factor) / rate), before)
     _, states = follow(sgd(), gradients[:, None])
-    assert int(states.releases[-1]) == 1
+    assert int(states.releases[-1]) >= 1
     assert not states.releasing[:before].any()
 
 
@@ -424,32 +443,34 @@ def test_with_a_horizon_momentum_returns_within_some_horizons():
 # Against the problem it is for
 
 
-def trained(f, optimizer):
+def trained(f, optimizer, num_steps):
     return rj.train(
         jax.random.key(0),
         shift=rj.shifts.sinusoid(f, amplitude=0.5),
         problem=rj.problems.linear_regression(dim=1, samples=20),
         optimizer=optimizer,
-        num_steps=10_000,
+        num_steps=num_steps,
         tail=500,
     )
 
 
-@functools.cache
-def log10_distances(f):
+def log10_distances(f, num_steps):
     """Of the plain and of the guarded run."""
     optimizers = injected(0.99, 0.01), sgd(0.99, learning_rate=0.01)
-    return [np.log10(float(jax.jit(lambda f, each=each: trained(f, each))(f)["distance"])) for each in optimizers]
+    runs = [jax.jit(lambda f, each=each: trained(f, each, num_steps))(f) for each in optimizers]
+    return [np.log10(float(run["distance"])) for run in runs]
 
 
-def test_resonance_is_stopped():
-    plain, ours = log10_distances(1 / 22)
-    assert plain > 3
+def test_resonance_is_stopped(x64):
+    plain, ours = log10_distances(1 / 22, 10_000)
+    assert plain > 10
     assert ours < -3
 
 
-def test_where_nothing_resonates_nothing_is_lost():
-    plain, ours = log10_distances(0.0)
+def test_where_nothing_resonates_nothing_is_lost(x64):
+    """4,000 steps, after which the distance is still above the rounding errors of float64."""
+    plain, ours = log10_distances(0.0, 4_000)
+    assert -14 < plain < -4
     assert ours == pytest.approx(plain, abs=0.01)
 
 
@@ -506,8 +527,14 @@ def measured(gradients, momentum=0.99, **options):
     optimizer = optax.chain(
         optax.monitor({"growth": rj.measure_resonance(momentum, **options)}), optax.sgd(0.1, momentum=momentum)
     )
-    _, states = follow(optimizer, gradients)
-    return optax.tree.get(states, "growth")
+    weights = jnp.zeros_like(gradients[0])
+    _, state = optimizer.update(gradients[0], optimizer.init(weights), weights)  # optax adds the measurements here
+
+    def step(state, gradient):
+        _, state = optimizer.update(gradient, state, weights)
+        return state, optax.tree.get(state, "growth")
+
+    return jnp.append(optax.tree.get(state, "growth"), jax.lax.scan(step, state, gradients[1:])[1])
 
 
 def test_the_measure_is_above_one_under_growth_only():
@@ -518,9 +545,9 @@ def test_the_measure_is_above_one_under_growth_only():
 
 @pytest.mark.parametrize("horizon", [None, 150])
 def test_the_measure_passes_one_where_the_guard_first_lets_go(horizon):
-    runs = [rising(rate)[:, None] * jnp.ones(2) + 0.3 * heavy(seed, 200, 2) for seed, rate in enumerate((0.0, 0.01, 0.1))]
     let_go = []
-    for gradients in runs:
+    for seed, rate in enumerate((0.0, 0.02, 0.1)):
+        gradients = rising(rate)[:, None] * (1 + 0.3 * heavy(seed, 200, 2))
         _, states = follow(sgd(horizon=horizon), gradients)
         above = np.asarray(measured(gradients, horizon=horizon)) > 1
         let_go.append(bool(states.releases[-1] > 0))
