@@ -5,6 +5,7 @@ it by compiled steps with donated buffers, called from Python or within one `lax
 lets the calls of the two alternate, so that a machine that slows down slows both, and prints the ratio.
 """
 
+import itertools
 import statistics
 from collections.abc import Callable
 from functools import partial
@@ -43,7 +44,7 @@ def network(widths: tuple[int, ...]) -> tuple[Any, Any]:
     def normal(*shape: int) -> Any:
         return jnp.asarray(rng.normal(size=shape), jnp.float32)
 
-    layers = [(normal(n, m) / n**0.5, jnp.zeros(m)) for n, m in zip(widths[:-1], widths[1:], strict=True)]
+    layers = [(normal(n, m) / n**0.5, jnp.zeros(m)) for n, m in itertools.pairwise(widths)]
     return layers, (normal(BATCHES, BATCH, widths[0]), normal(BATCHES, BATCH, widths[-1]))
 
 
@@ -66,7 +67,7 @@ def stepped(optimizer: optax.GradientTransformationExtraArgs, batches: Any, carr
 def from_python(optimizer: optax.GradientTransformationExtraArgs, scale: str) -> Call:
     """A call continues the training by some steps, each a call of one compiled program; the last loss."""
     layers, batches = network(WIDTHS[scale])
-    carry = layers, optimizer.init(layers)
+    carry = layers, jax.jit(optimizer.init)(layers)  # compiled: buffers that no two fields share, to be donated
     step = jax.jit(partial(stepped, optimizer), donate_argnums=1)
     steps = [jnp.int32(k) for k in range(NUM_STEPS[scale])]
 
@@ -83,7 +84,7 @@ def from_python(optimizer: optax.GradientTransformationExtraArgs, scale: str) ->
 def within_scan(optimizer: optax.GradientTransformationExtraArgs, scale: str) -> Call:
     """The same, all steps in one compiled program."""
     layers, batches = network(WIDTHS[scale])
-    carry = layers, optimizer.init(layers)
+    carry = layers, jax.jit(optimizer.init)(layers)  # compiled: buffers that no two fields share, to be donated
     steps = jnp.arange(NUM_STEPS[scale], dtype=jnp.int32)
     loop = jax.jit(
         lambda batches, carry: jax.lax.scan(partial(stepped, optimizer, batches), carry, steps), donate_argnums=1

@@ -114,9 +114,7 @@ def test_the_rule_is_the_plain_loop(x64, horizon):
     assert releases[-1] >= 1
     assert damping.max() > 0.1
     assert damping[-1] < damping.max()
-    for ours, theirs in zip(
-        (*states.sizes[1:], states.damping), (usual, spread, recent, lagged, damping), strict=True
-    ):
+    for ours, theirs in zip((*states.sizes[1:], states.damping), (usual, spread, recent, lagged, damping), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9)
     np.testing.assert_array_equal(states.releases, releases)
     np.testing.assert_array_equal(states.releasing, releasing)
