@@ -2,11 +2,11 @@
 
 A network with 512 inputs, 1,024 hidden and 512 output units, 1,050,112 weights, on batches of 64. Both optimizers train
 it by compiled steps with donated buffers, called from Python or within one `lax.scan`. `python -m benchmarks.guard`
-lets the calls of the two alternate, so that a machine that slows down slows both, and prints the ratio.
+lets the calls of the two alternate, so that a machine that slows down slows both, and prints the ratio. On a shared CPU
+the rows of the table of `python -m benchmarks guard` differ by more than what the guard costs.
 """
 
 import itertools
-import statistics
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -109,23 +109,24 @@ def forms(scale: str) -> list[Form]:
     ]
 
 
-def overhead(scale: str, repeats: int) -> dict[str, tuple[float, float]]:
-    """For each loop: median seconds a step without the guard, and how many times as long it takes with it."""
+def overhead(scale: str, repeats: int) -> dict[str, tuple[float, list[float]]]:
+    """For each loop: median seconds a step without the guard; quartiles of how many times as long it takes with it."""
     found = {}
     for loop, train in LOOPS.items():
         calls = [train(make(), scale) for make in (alone, guarded)]
         for call in calls:
             call()
         seconds = np.array([[timed_calls(call, 1)[0] for call in calls] for _ in range(repeats)])
-        ratio = statistics.median((seconds[:, 1] / seconds[:, 0]).tolist())
-        found[loop] = float(np.median(seconds[:, 0]) / NUM_STEPS[scale]), ratio
+        quartiles = np.percentile(seconds[:, 1] / seconds[:, 0], (25, 50, 75)).tolist()
+        found[loop] = float(np.median(seconds[:, 0]) / NUM_STEPS[scale]), quartiles
     return found
 
 
 def main(scale: str = "quick", repeats: int = 9) -> None:
     print(_machine.machine()["name"])
-    for loop, (seconds, ratio) in overhead(scale, repeats).items():
-        print(f"{loop}: {seconds * 1e3:.3f} ms a step, guarded {ratio:.3f} times as long (median of {repeats} pairs)")
+    for loop, (seconds, (low, ratio, high)) in overhead(scale, repeats).items():
+        print(f"{loop}: {seconds * 1e3:.3f} ms a step, guarded {ratio:.3f} times as long", end=" ")
+        print(f"(quartiles of {repeats} pairs {low:.3f}, {high:.3f})")
 
 
 if __name__ == "__main__":

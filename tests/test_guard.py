@@ -259,6 +259,18 @@ def test_lanes_of_vmap_have_their_own_momentum():
         np.testing.assert_allclose(alone.damping, states.damping[lane], rtol=1e-6)
 
 
+def test_the_ceiling_is_an_axis():
+    """One compiled program for several momenta, as in `rj.sweep`."""
+
+    def point(mu):
+        _, states = follow(sgd(mu), rising(0.0)[:, None])
+        return {"momentum": momentum_of(states)[-1], "ceiling": states.ceiling[-1]}
+
+    data = rj.sweep(point, {"mu": np.array([0.5, 0.9])})
+    np.testing.assert_allclose(data.momentum, [0.5, 0.9], rtol=1e-6)
+    np.testing.assert_allclose(data.ceiling, [0.5, 0.9], rtol=1e-6)
+
+
 def test_devices_of_shard_map_have_their_own_momentum():
     gradients = jnp.stack([rising(0.05), rising(0.0)])[:, :, None]
 
@@ -303,6 +315,12 @@ def test_accumulated_gradients_count_once():
     assert isinstance(inner, ResonanceGuardState)
     assert int(inner.sizes.steps) == 100
     assert float(inner.damping) == pytest.approx(float(states.damping[-1]), rel=1e-5)
+
+
+def test_behind_apply_if_finite_it_sees_no_infinity():
+    gradients = rising(0.0).at[100].set(jnp.inf)[:, None]
+    state = run(optax.apply_if_finite(sgd(), 3), gradients)
+    assert float(optax.tree.get(state, "momentum")) == np.float32(0.99)
 
 
 def test_masked_leaves_are_not_seen():
