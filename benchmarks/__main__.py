@@ -18,6 +18,7 @@ from benchmarks import (
     batch,
     first_heatmap,
     growth_chart,
+    guard,
     optimizers,
     plot,
     scaling,
@@ -44,6 +45,7 @@ WORKLOADS: dict[str, tuple[str, Callable[[str], list[Form]]]] = {
     "growth": (growth_chart.NAME, growth_chart.forms),
     "stream": (stream.NAME, stream.forms),
     "optimizers": (optimizers.NAME, optimizers.forms),
+    "guard": (guard.NAME, guard.forms),
     "batch": (batch.NAME, batch.forms),
 }
 NAMES = [*WORKLOADS, "scaling"]

@@ -14,6 +14,7 @@ from benchmarks import (
     batch,
     first_heatmap,
     growth_chart,
+    guard,
     optimizers,
     plot,
     scaling,
@@ -224,7 +225,7 @@ def test_machines_of_one_name_are_told_apart():
         (
             ["heat"],
             "unknown workload heat; choose any of heatmap, theory, adam, network, single, growth, "
-            "stream, optimizers, batch, scaling",
+            "stream, optimizers, guard, batch, scaling",
         ),
         (["--repeats", "0"], "--repeats must be a whole number of at least 1, got 0; it is how many warm calls"),
         (["plot", "no_such.json"], "cannot read no_such.json"),
@@ -267,3 +268,13 @@ def test_a_job_stores_what_its_chunks_compute():
 def test_an_optimizer_of_optax_is_the_same_run():
     given, read = (np.asarray(form.prepare()()) for form in optimizers.forms("tiny")[:2])
     np.testing.assert_array_equal(given, read)
+
+
+def test_a_guard_that_has_nothing_to_do_changes_nothing(capsys):
+    plain, ours, plain_scan, our_scan = (float(form.prepare()()) for form in guard.forms("tiny"))
+    assert ours == pytest.approx(plain, rel=1e-5)
+    assert our_scan == pytest.approx(plain_scan, rel=1e-5)
+    assert plain_scan == pytest.approx(plain, rel=1e-4)
+    with jax.numpy_dtype_promotion("standard"):
+        guard.main("tiny", 1)
+    assert "lax.scan: " in capsys.readouterr().out
