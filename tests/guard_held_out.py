@@ -15,7 +15,7 @@ import xarray as xr
 
 import resonance_jax as rj
 
-SEED, SETTINGS, STEPS = 2026, 250, 20_000  # of each of four shifts
+SEED, SETTINGS, STEPS = 2027, 250, 20_000  # of each of four shifts
 MOST_INPUTS, MOST_SAMPLES = 9, 20
 SHIFTS = {
     "sinusoid": lambda f, amplitude, dim: rj.shifts.sinusoid(f, amplitude=amplitude),

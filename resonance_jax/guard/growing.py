@@ -1,10 +1,10 @@
 """Do the sizes of gradients grow? A running answer, from a few averages of one number a step.
 
 Two means are compared: of the whole run, and of its last part. Exponential growth at any rate pulls them apart, noise
-by no more than its standard error. Every time is a share of the steps done so far, or the memory of momentum,
-1 / (1 - momentum) steps; no number of steps is fixed, apart from the few that make a mean.
+by no more than its standard error. The last part is an eighth of the run, and later on the memory of momentum,
+1 / (1 - momentum) steps; numbers of steps are fixed only where they make a mean.
 
-Sizes are averaged, not their squares: single large gradients weigh less, and nothing overflows.
+Sizes are averaged, not their squares: single large gradients weigh less.
 """
 
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ import optax
 from jax import Array
 
 FEWEST = 4  # sizes in the recent mean; no answer comes before there were twice as many
+ENOUGH = 32  # sizes in the recent mean, once the run is long, even where momentum forgets faster
 SHARE = 8  # the recent mean covers at most 1 / 8 of the run: then it is at most 8 times the mean of the run
 HALF_MORE = 1.5  # times the mean of the run: below, the recent mean is not called larger, however little noise there is
 ERRORS = 5.0  # standard errors by which the recent mean must exceed that, for a spread given as mean absolute deviation
@@ -32,8 +33,7 @@ class Sizes(NamedTuple):
 
 
 def none_yet(dtype: Any) -> Sizes:
-    zero = jnp.zeros((), dtype)
-    return Sizes(jnp.zeros((), jnp.int32), zero, zero, zero, zero)
+    return Sizes(jnp.zeros((), jnp.int32), *(jnp.zeros((), dtype) for _ in range(4)))  # buffers of their own: donatable
 
 
 def size_of(tree: Any, dtype: Any) -> Array:
@@ -50,7 +50,8 @@ def _steps(sizes: Sizes, horizon: int | None) -> Array:
 def recent_share(sizes: Sizes, damping: Array, horizon: int | None) -> Array:
     """Weight of the last size in the recent mean: 1 / (the steps that it covers)."""
     steps = jnp.maximum(_steps(sizes, horizon), 1)
-    return jnp.maximum(jnp.minimum(jnp.maximum(damping, SHARE / steps), 1 / FEWEST), 1 / steps)
+    late = jnp.minimum(damping, 1 / ENOUGH)
+    return jnp.maximum(jnp.minimum(jnp.maximum(late, SHARE / steps), 1 / FEWEST), 1 / steps)
 
 
 def add(sizes: Sizes, size: Array, damping: Array, horizon: int | None) -> Sizes:
@@ -59,7 +60,7 @@ def add(sizes: Sizes, size: Array, damping: Array, horizon: int | None) -> Sizes
     Args:
         sizes: so far.
         size: of the gradient of this step.
-        damping: 1 - momentum; the recent mean covers at most its inverse.
+        damping: 1 - the momentum that was asked for; the recent mean covers its inverse, once the run is long.
         horizon: no mean covers more steps.
     """
     counted = sizes._replace(steps=optax.safe_increment(sizes.steps))

@@ -73,24 +73,35 @@ def resonance_guard(
     def init(params: Any) -> ResonanceGuardState:
         inner_state = inner.init(params)
         momentum = _momentum(inner_state, hyperparameter)
-        dtype = jnp.promote_types(momentum.dtype, jnp.float32)
-        ceiling = momentum.astype(dtype)
+        ceiling = jnp.array(momentum, jnp.promote_types(momentum.dtype, jnp.float32))  # a buffer of its own: donatable
+        checks.between(hyperparameter, ceiling, 0, 1, "momentum is the fraction of the last update that is kept")
         return ResonanceGuardState(
-            growing.none_yet(dtype), 1 - ceiling, ceiling, jnp.zeros((), bool), jnp.zeros((), jnp.int32), inner_state
+            growing.none_yet(ceiling.dtype),
+            1 - ceiling,
+            ceiling,
+            jnp.zeros((), bool),
+            jnp.zeros((), jnp.int32),
+            inner_state,
         )
 
     def update(updates: Any, state: Any, params: Any = None, **extra_args: Any) -> tuple[Any, ResonanceGuardState]:
         size = growing.size_of(updates, state.damping.dtype)
         stepped, inner_state = inner.update(updates, state.inner_state, params, **extra_args)
-        sizes = growing.add(state.sizes, size, state.damping, horizon)
-        releasing = growing.level(sizes, state.damping, horizon) > 1
+        least = 1 - state.ceiling
+        sizes = growing.add(state.sizes, size, least, horizon)
+        releasing = growing.level(sizes, least, horizon) > 1
         releases = state.releases + (releasing & ~state.releasing).astype(jnp.int32)
         damping = jnp.where(releasing, _more(sizes, state, horizon), _less(sizes, state, horizon))
         damping = jnp.where(jnp.isfinite(size), damping, 1)
         momentum = inner_state.hyperparams[hyperparameter]
-        changed = inner_state.hyperparams | {hyperparameter: (1 - damping).astype(momentum.dtype)}
+        in_force = jnp.minimum(1 - damping, state.ceiling).astype(momentum.dtype)
         return stepped, ResonanceGuardState(
-            sizes, damping, state.ceiling, releasing, releases, inner_state._replace(hyperparams=changed)
+            sizes,
+            damping,
+            state.ceiling,
+            releasing,
+            releases,
+            inner_state._replace(hyperparams=inner_state.hyperparams | {hyperparameter: in_force}),
         )
 
     return optax.GradientTransformationExtraArgs(init, update)
@@ -98,9 +109,9 @@ def resonance_guard(
 
 def _more(sizes: Sizes, state: ResonanceGuardState, horizon: int | None) -> Array:
     """Growth at a rate r ends with 2 r more damping; 4 r turn it into its opposite, within the recent part."""
-    share = growing.recent_share(sizes, state.damping, horizon)
-    missing = state.damping + growing.rate(sizes, state.damping, horizon)
-    return jnp.minimum(state.damping + GRIP * share * missing, 1)
+    least = 1 - state.ceiling
+    missing = state.damping + growing.rate(sizes, least, horizon)
+    return jnp.minimum(state.damping + GRIP * growing.recent_share(sizes, least, horizon) * missing, 1)
 
 
 def _less(sizes: Sizes, state: ResonanceGuardState, horizon: int | None) -> Array:
@@ -130,5 +141,8 @@ def _momentum(inner_state: Any, name: str) -> Array:
             f"{name} must be a number, got a schedule; the guard needs to set it, so give the largest value instead"
         )
     momentum = jnp.asarray(hyperparams[name])
-    checks.between(name, momentum, 0, 1, "momentum is the fraction of the last update that is kept")
+    if not jnp.issubdtype(momentum.dtype, jnp.floating):
+        raise ValueError(
+            f"{name} must be a float, so that it can take any value, got {momentum}; write {float(momentum)}"
+        )
     return momentum
