@@ -58,7 +58,7 @@ def _from_range(module: Any, name: str, share: Any, whole: bool = False) -> Any:
     """The value at a share of the range that a sweep file scans, 0 at its lower end."""
     low, *_, high = module.axes("tiny")[name]
     value = float(low) + share * float(high - low)
-    return jnp.round(value) if whole else value
+    return jnp.round(value).astype(jnp.result_type(int)) if whole else value
 
 
 def _defaults(point: Callable[..., Any]) -> dict[str, Any]:
@@ -203,14 +203,15 @@ def decades(data: xr.Dataset) -> xr.DataArray:
 
 def figure(data: xr.Dataset) -> Figure:
     """Two tables: what goes away, and what it costs where nothing has to be done."""
-    remedies, experiments = data.remedy.size, data.experiment.size
-    size = (3.6 + 0.78 * experiments, 3.2 + 0.66 * remedies)
-    picture, (top, bottom) = plt.subplots(2, 1, figsize=size, layout="constrained", sharex=True)
+    size = (max(7.5, 3 + 0.8 * data.experiment.size), 2.8 + 0.6 * data.remedy.size)
+    picture, (top, bottom) = plt.subplots(2, 1, figsize=size, layout="constrained")
     _table(top, 100 * away_shares(data), "{:.1f}", "Reds", Normalize(0, 100))
     _table(bottom, decades(data).median(CELLS), "{:+.2f}", "RdBu_r", Normalize(-2, 2))
-    top.set_title("Runs that end ten times farther than they began, in % of those that do not without momentum")
-    bottom.set_title("Where they end, in decades above the run without a remedy, where that does not go away: median")
-    bottom.set_xlabel(f"experiment of the paper, or real stream; {data.seed.size * data.drift.size**2} runs a cell")
+    top.set_title(f"Runs that end {AWAY} times farther than they began, in % of those that do not without momentum")
+    bottom.set_title("Error at the end, in decades above no remedy: median of the runs that do not go away without one")
+    for ax in (top, bottom):
+        ax.title.set_fontsize(10)
+    bottom.set_xlabel(f"experiment of the paper, or real stream; {data.seed.size * data.drift.size**2} runs each")
     return picture
 
 
