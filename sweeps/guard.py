@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 import resonance_jax as rj
 from resonance_jax import Claim
-from resonance_jax.theory.recorded.growth import clock_of
+from resonance_jax.theory.recorded.growth import Clock, clock_of
 from sweeps import (
     _heatmap,
     _response,
@@ -126,14 +126,28 @@ def _network(drift: Any, strength: Any) -> Setting:
     return Setting(problem, shift, _response.MU, _response.ETA, exp6_mlp.NUM_STEPS, exp6_mlp.TAIL)
 
 
+class _Recorded(NamedTuple):
+    problem: rj.problems.Problem
+    clock: Clock
+    largest_step: float
+
+
+@functools.cache
+def _recorded(name: str) -> _Recorded:
+    """Of a stream, as arrays of no trace: several programs share them, and JAX 0.10 fails on those of another trace."""
+    with jax.ensure_compile_time_eval():
+        problem = real_streams.problem_of.__wrapped__(name)
+        clock = clock_of(real_streams.parts_of(name)[1].steps)
+        return _Recorded(problem, clock, real_streams.largest_step(name))
+
+
 def _stream(name: str, drift: Any, strength: Any) -> Setting:
     """As on the page of real streams: whole passes; the mean is that over the last of them."""
+    problem, clock, largest_step = _recorded(name)
     grid: dict[str, Any] = real_streams.axes("tiny")
-    step, damping = (_geometric(values, share) for values, share in ((grid["step"], drift), (1 - grid["mu"], strength)))
-    clock = clock_of(real_streams.parts_of(name)[1].steps)
-    eta = step * real_streams.largest_step(name)
+    step, damping = _geometric(grid["step"], drift), _geometric(1 - grid["mu"], strength)
     num_steps = 2 * clock.passes * clock.steps
-    return Setting(real_streams.problem_of(name), None, 1 - damping, eta, num_steps, clock.steps)
+    return Setting(problem, None, 1 - damping, step * largest_step, num_steps, clock.steps)
 
 
 def _geometric(values: Any, share: Any) -> Any:
@@ -203,7 +217,7 @@ def decades(data: xr.Dataset) -> xr.DataArray:
 
 def figure(data: xr.Dataset) -> Figure:
     """Two tables: what goes away, and what it costs where nothing has to be done."""
-    size = (max(7.5, 3 + 0.8 * data.experiment.size), 2.8 + 0.6 * data.remedy.size)
+    size = (max(9, 3 + 0.8 * data.experiment.size), 2.8 + 0.6 * data.remedy.size)
     picture, (top, bottom) = plt.subplots(2, 1, figsize=size, layout="constrained")
     _table(top, 100 * away_shares(data), "{:.1f}", "Reds", Normalize(0, 100))
     _table(bottom, decades(data).median(CELLS), "{:+.2f}", "RdBu_r", Normalize(-2, 2))
