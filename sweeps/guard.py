@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 import resonance_jax as rj
 from resonance_jax import Claim
+from resonance_jax.runs.divergence import DIVERGED_ABOVE
 from resonance_jax.theory.recorded.growth import Clock, clock_of
 from sweeps import (
     _heatmap,
@@ -169,7 +170,7 @@ EXPERIMENTS: dict[str, Callable[[Any, Any], Setting]] = {
 
 
 def point(experiment: str, remedy: str, seed, drift, strength):
-    """Where a run ends, in decades, and whether that is away from where it began.
+    """Where a run ends, in decades, and whether it goes away: ten times farther than it began, or it diverged.
 
     Args:
         experiment: one of `EXPERIMENTS`.
@@ -221,11 +222,14 @@ def figure(data: xr.Dataset) -> Figure:
     picture, (top, bottom) = plt.subplots(2, 1, figsize=size, layout="constrained")
     _table(top, 100 * away_shares(data), "{:.1f}", "Reds", Normalize(0, 100))
     _table(bottom, decades(data).median(CELLS), "{:+.2f}", "RdBu_r", Normalize(-2, 2))
-    top.set_title(f"Runs that end {AWAY} times farther than they began, in % of those that do not without momentum")
+    top.set_title("Runs that go away, in % of those that do not without momentum")
     bottom.set_title("Error at the end, in decades above no remedy: median of the runs that do not go away without one")
     for ax in (top, bottom):
         ax.title.set_fontsize(10)
-    bottom.set_xlabel(f"experiment of the paper, or real stream; {data.seed.size * data.drift.size**2} runs each")
+    bottom.set_xlabel(
+        f"experiment of the paper, or real stream; {data.seed.size * data.drift.size**2} runs each\n"
+        f"A run goes away: it ends {AWAY} times farther than it began, or was ever {DIVERGED_ABOVE:g} times farther"
+    )
     return picture
 
 
@@ -315,7 +319,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
 def _band(network: xr.Dataset) -> Claim:
     """The mean loss of all runs, also of those that went away."""
     low, high = exp6_mlp.BAND
-    period = _from_range(exp6_mlp, "T", network.drift)
+    period = _from_range(exp6_mlp, "T", network.drift).round()
     inside = (period >= low) & (period <= high)
     loss = (10**network.log10_error).where(inside).mean(CELLS)
     best = float(loss.sel(remedy=list(CONSTANT)).min())
