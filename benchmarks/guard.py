@@ -1,9 +1,9 @@
 """W8, training with `rj.resonance_guard`: what the guard costs around `optax.sgd`.
 
-A network with 512 inputs, 1,024 hidden and 512 output units, 1,050,112 weights, on batches of 64. Both optimizers train
-it by compiled steps with donated buffers, called from Python or within one `lax.scan`. `python -m benchmarks.guard`
-lets the calls of the two alternate, so that a machine that slows down slows both, and prints the ratio. On a shared CPU
-the rows of the table of `python -m benchmarks guard` differ by more than what the guard costs.
+A network with 512 inputs, 1,024 hidden and 512 output units, 1,050,112 weights, on batches of 64 or 1,024. Both
+optimizers train it by compiled steps with donated buffers, called from Python or within one `lax.scan`. `python -m
+benchmarks.guard` lets the calls of the two alternate, so that a machine that slows down slows both, and prints the
+ratio. On a shared CPU the rows of the table of `python -m benchmarks guard` differ by more than what the guard costs.
 """
 
 import itertools
@@ -24,6 +24,7 @@ NAME = "W8 training with a guard"
 WIDTHS = {"tiny": (8, 16, 8), "quick": (512, 1024, 512), "paper": (512, 1024, 512)}
 NUM_STEPS = {"tiny": 20, "quick": 100, "paper": 500}
 BATCH = 64
+LARGE_BATCH = 1024  # a GPU has work to do
 BATCHES = 16  # in turn
 
 Call = Callable[[], np.ndarray]
@@ -37,7 +38,7 @@ def guarded() -> optax.GradientTransformationExtraArgs:
     return rj.resonance_guard(alone())
 
 
-def network(widths: tuple[int, ...]) -> tuple[Any, Any]:
+def network(widths: tuple[int, ...], batch: int) -> tuple[Any, Any]:
     """Weights, and batches of inputs and targets."""
     rng = np.random.default_rng(0)
 
@@ -45,7 +46,7 @@ def network(widths: tuple[int, ...]) -> tuple[Any, Any]:
         return jnp.asarray(rng.normal(size=shape), jnp.float32)
 
     layers = [(normal(n, m) / n**0.5, jnp.zeros(m)) for n, m in itertools.pairwise(widths)]
-    return layers, (normal(BATCHES, BATCH, widths[0]), normal(BATCHES, BATCH, widths[-1]))
+    return layers, (normal(BATCHES, batch, widths[0]), normal(BATCHES, batch, widths[-1]))
 
 
 def loss(layers: Any, x: Any, y: Any) -> Any:
@@ -64,9 +65,9 @@ def stepped(optimizer: optax.GradientTransformationExtraArgs, batches: Any, carr
     return (optax.apply_updates(layers, updates), state), value
 
 
-def from_python(optimizer: optax.GradientTransformationExtraArgs, scale: str) -> Call:
+def from_python(optimizer: optax.GradientTransformationExtraArgs, scale: str, batch: int = BATCH) -> Call:
     """A call continues the training by some steps, each a call of one compiled program; the last loss."""
-    layers, batches = network(WIDTHS[scale])
+    layers, batches = network(WIDTHS[scale], batch)
     carry = layers, jax.jit(optimizer.init)(layers)  # compiled: buffers that no two fields share, to be donated
     step = jax.jit(partial(stepped, optimizer), donate_argnums=1)
     steps = [jnp.int32(k) for k in range(NUM_STEPS[scale])]
@@ -81,9 +82,9 @@ def from_python(optimizer: optax.GradientTransformationExtraArgs, scale: str) ->
     return call
 
 
-def within_scan(optimizer: optax.GradientTransformationExtraArgs, scale: str) -> Call:
+def within_scan(optimizer: optax.GradientTransformationExtraArgs, scale: str, batch: int = BATCH) -> Call:
     """The same, all steps in one compiled program."""
-    layers, batches = network(WIDTHS[scale])
+    layers, batches = network(WIDTHS[scale], batch)
     carry = layers, jax.jit(optimizer.init)(layers)  # compiled: buffers that no two fields share, to be donated
     steps = jnp.arange(NUM_STEPS[scale], dtype=jnp.int32)
     loop = jax.jit(
@@ -109,11 +110,11 @@ def forms(scale: str) -> list[Form]:
     ]
 
 
-def overhead(scale: str, repeats: int) -> dict[str, tuple[float, list[float]]]:
+def overhead(scale: str, repeats: int, batch: int = BATCH) -> dict[str, tuple[float, list[float]]]:
     """For each loop: median seconds a step without the guard; quartiles of how many times as long it takes with it."""
     found = {}
     for loop, train in LOOPS.items():
-        calls = [train(make(), scale) for make in (alone, guarded)]
+        calls = [train(make(), scale, batch) for make in (alone, guarded)]
         for call in calls:
             call()
         seconds = np.array([[timed_calls(call, 1)[0] for call in calls] for _ in range(repeats)])
@@ -124,9 +125,10 @@ def overhead(scale: str, repeats: int) -> dict[str, tuple[float, list[float]]]:
 
 def main(scale: str = "quick", repeats: int = 9) -> None:
     print(_machine.machine()["name"])
-    for loop, (seconds, (low, ratio, high)) in overhead(scale, repeats).items():
-        print(f"{loop}: {seconds * 1e3:.3f} ms a step, guarded {ratio:.3f} times as long", end=" ")
-        print(f"(quartiles of {repeats} pairs {low:.3f}, {high:.3f})")
+    for batch in (BATCH, LARGE_BATCH):
+        for loop, (seconds, (low, ratio, high)) in overhead(scale, repeats, batch).items():
+            print(f"{loop}, batch {batch}: {seconds * 1e3:.3f} ms a step, guarded {ratio:.3f} times as long", end=" ")
+            print(f"(quartiles of {repeats} pairs {low:.3f}, {high:.3f})")
 
 
 if __name__ == "__main__":

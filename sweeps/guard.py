@@ -41,6 +41,8 @@ LEAST = 0.99  # share of the cells on which the guard must cost nothing
 WORSE = 1.5  # times the mean loss of the best constant momentum, experiment 6
 CONSTANT = ("none", "momentum 0.9", "no momentum")
 CELLS = ("seed", "drift", "strength")
+QUICK = ["1, 20 samples", "1, 1 sample", "4, variance", "6", "stream electricity"]  # at quick scale
+KNOWN = ["none", "no momentum", "Nesterov", "restart", "guard"]
 
 
 class Setting(NamedTuple):
@@ -194,11 +196,10 @@ def point(experiment: str, remedy: str, seed, drift, strength):
 
 
 def axes(scale: str) -> dict[str, Any]:
-    size = pick(scale, tiny=dict(seed=1, cells=3), quick=dict(seed=2, cells=8), paper=dict(seed=10, cells=24))
-    tiny = scale == "tiny"
-    return {
-        "experiment": ["1, 20 samples", "4, variance"] if tiny else list(EXPERIMENTS),  # one program for each pair
-        "remedy": ["none", "no momentum", "guard"] if tiny else list(REMEDIES),
+    size = pick(scale, tiny=dict(seed=1, cells=3), quick=dict(seed=2, cells=8), paper=dict(seed=10, cells=16))
+    return {  # one program for each experiment and remedy: 160 at paper scale
+        "experiment": {"tiny": ["4, variance"], "quick": QUICK, "paper": list(EXPERIMENTS)}[scale],
+        "remedy": {"tiny": ["none", "no momentum", "guard"], "quick": KNOWN, "paper": list(REMEDIES)}[scale],
         "seed": np.arange(size["seed"]),  # before the others, so that the draws of a seed serve all of them
         "drift": np.linspace(0, 1, size["cells"]),
         "strength": np.linspace(0, 1, size["cells"]),

@@ -12,7 +12,7 @@ from jax.sharding import Mesh, PartitionSpec
 
 import resonance_jax as rj
 from resonance_jax.guard import ResonanceGuardState
-from resonance_jax.guard.growing import ERRORS, FEWEST, HALF_MORE, SHARE, SURELY
+from resonance_jax.guard.growing import ENOUGH, ERRORS, FEWEST, HALF_MORE, SHARE, SURELY
 from resonance_jax.guard.wrapper import GRIP
 
 INNER = {  # name: factory, its hyperparameters, the name of its momentum
@@ -80,7 +80,7 @@ def the_rule(gradients, momentum, horizon):
         if math.isfinite(size):
             steps += 1
             covered = min(steps, horizon)
-            window = max(min(1 / damping, covered / SHARE), FEWEST)  # steps of the recent mean
+            window = max(min(max(1 / least, ENOUGH), covered / SHARE), FEWEST)  # steps of the recent mean
             share = 1 / min(window, covered)
             usual += (size - usual) / covered
             spread += (abs(size - usual) - spread) / covered
@@ -102,15 +102,15 @@ def the_rule(gradients, momentum, horizon):
 
 def shrink_grow_jitter():
     rng = np.random.default_rng(5)
-    rises = np.concatenate([np.full(100, -0.02), np.full(100, 0.03), np.zeros(100)])
-    return np.exp(np.cumsum(rises))[:, None] * rng.normal(1, 0.3, size=(300, 3))
+    rises = np.concatenate([np.full(100, -0.02), np.full(100, 0.03), np.zeros(400)])
+    return np.exp(np.cumsum(rises))[:, None] * rng.normal(1, 0.3, size=(600, 3))
 
 
 @pytest.mark.parametrize("horizon", [None, 80])
 def test_the_rule_is_the_plain_loop(x64, horizon):
     gradients, eta = shrink_grow_jitter(), 0.01
     weights, states = follow(sgd(0.95, learning_rate=eta, horizon=horizon), jnp.asarray(gradients))
-    usual, spread, recent, lagged, damping, releases, releasing = the_rule(gradients, 0.95, horizon or 300)
+    usual, spread, recent, lagged, damping, releases, releasing = the_rule(gradients, 0.95, horizon or 600)
     assert releases[-1] >= 1
     assert damping.max() > 0.1
     assert damping[-1] < damping.max()
@@ -131,7 +131,7 @@ def test_the_usual_size_is_the_mean_of_the_run(x64):
     gradients = shrink_grow_jitter()
     _, states = follow(sgd(), jnp.asarray(gradients))
     sizes = np.linalg.norm(gradients, axis=1)
-    np.testing.assert_allclose(states.sizes.usual, np.cumsum(sizes) / np.arange(1, 301), rtol=1e-9)
+    np.testing.assert_allclose(states.sizes.usual, np.cumsum(sizes) / np.arange(1, 601), rtol=1e-9)
 
 
 def test_own_code_promotes_nothing():

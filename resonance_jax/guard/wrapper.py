@@ -37,7 +37,8 @@ def resonance_guard(
     k ** (-1 / n) with the steps k: at the first release (n = 1) half of it is gone when the steps have doubled, later
     ones last longer. docs/guard.md has the rule in full, what it was measured on, and where it fails.
 
-    Momentum 0 is the most it can do. Where the optimizer diverges without momentum, the guard does not help.
+    Momentum 0 is the most it can do. Choose a step size at which the optimizer is stable without momentum: at a larger
+    one the guard does not help, and may let go of the momentum that kept the run.
 
     Args:
         optimizer: made by `optax.inject_hyperparams`, so that its momentum can change from step to step without a new
