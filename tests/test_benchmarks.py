@@ -277,4 +277,4 @@ def test_a_guard_that_has_nothing_to_do_changes_nothing(capsys):
     assert plain_scan == pytest.approx(plain, rel=1e-4)
     with jax.numpy_dtype_promotion("standard"):
         guard.main("tiny", 1)
-    assert "lax.scan: " in capsys.readouterr().out
+    assert "lax.scan, batch " in capsys.readouterr().out
