@@ -592,7 +592,7 @@ def test_a_whole_number_as_momentum_is_refused():
 
 
 def test_heavy_tails_are_forgotten():
-    """One weight, one sample: sizes |error * input|. Of 100 runs ten let go, once; the mean momentum of the worst is 0.89."""
+    """One weight, one sample. Of 100 runs ten let go, once; the mean momentum of the worst is 0.89."""
 
     def run(key):
         sizes = jnp.prod(jax.random.normal(key, (20_000, 2)), axis=1)
