@@ -21,7 +21,7 @@ def measure_resonance(momentum: float = 0.9, *, horizon: int | None = None) -> o
     Put the monitor first in the chain, where it sees the gradients as they come.
 
     Args:
-        momentum: of the optimizer; the measure looks back over at most 1 / (1 - momentum) steps.
+        momentum: of the optimizer; in a long run the measure looks back over 1 / (1 - momentum) steps, at least 32.
         horizon: as of `resonance_guard`.
 
     >>> optimizer = optax.chain(optax.monitor({"growth": measure_resonance(0.9)}), optax.sgd(0.1, momentum=0.9))

@@ -95,7 +95,7 @@ def resonance_guard(
         damping = jnp.where(releasing, _more(sizes, state, horizon), _less(sizes, state, horizon))
         damping = jnp.where(jnp.isfinite(size), damping, 1)
         momentum = inner_state.hyperparams[hyperparameter]
-        in_force = jnp.minimum(1 - damping, state.ceiling).astype(momentum.dtype)
+        in_force = jnp.where(damping > least, 1 - damping, state.ceiling).astype(momentum.dtype)  # else to the last bit
         return stepped, ResonanceGuardState(
             sizes,
             damping,
