@@ -42,7 +42,7 @@ WORSE = 1.5  # times the mean loss of the best constant momentum, experiment 6
 CONSTANT = ("none", "momentum 0.9", "no momentum")
 CELLS = ("seed", "drift", "strength")
 QUICK = ["1, 20 samples", "1, 1 sample", "4, variance", "6", "stream electricity"]  # at quick scale
-KNOWN = ["none", "no momentum", "Nesterov", "restart", "guard"]
+KNOWN = [*CONSTANT, "Nesterov", "restart", "guard"]
 
 
 class Setting(NamedTuple):

@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+import xarray as xr
 
 import resonance_jax as rj
-from sweeps import _remedies
+from sweeps import _remedies, guard
 from sweeps._remedies import REMEDIES
 
 CURVATURE = np.array([1.0, 0.05])
@@ -92,3 +93,15 @@ def test_remedies_of_adam_train():
     distance = trained(["none", "plateau", "restart", "guard"], adam=True)
     np.testing.assert_allclose(distance.sel(remedy="plateau"), distance.sel(remedy="none"), rtol=1e-5)
     np.testing.assert_allclose(distance.sel(remedy="guard"), distance.sel(remedy="none"), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("scale", "number"), [("tiny", 2), ("quick", 5), ("paper", 6)])
+def test_claims_of_every_scale(scale, number):
+    """Of runs that all end alike: the tables of every scale have what their claims ask for."""
+    axes = guard.axes(scale)
+    shape = tuple(len(values) for values in axes.values())
+    cells = {name: (tuple(axes), np.zeros(shape)) for name in ("log10_error", "away")}
+    rows = guard.claims(xr.Dataset(cells, coords=axes))
+    assert len(rows) == number
+    assert rows[0].holds
+    assert "0.00%" in rows[0].measured

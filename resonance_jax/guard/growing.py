@@ -18,7 +18,7 @@ FEWEST = 4  # sizes in the recent mean; no answer comes before there were twice 
 ENOUGH = 32  # sizes in the recent mean, once the run is long, even where momentum forgets faster
 SHARE = 8  # the recent mean covers at most 1 / 8 of the run: then it is at most 8 times the mean of the run
 HALF_MORE = 1.5  # times the mean of the run: below, the recent mean is not called larger, however little noise there is
-ERRORS = 5.0  # standard errors by which the recent mean must exceed that, for a spread given as mean absolute deviation
+ERRORS = 5.0  # of the recent mean, by which it must exceed that: in mean deviations; 4 standard errors of normal noise
 SURELY = 2.5  # times the mean of the run: above, it is larger, however much noise there is
 
 
@@ -42,14 +42,15 @@ def size_of(tree: Any, dtype: Any) -> Array:
     return jnp.sqrt(sum(squares, start=jnp.zeros((), dtype)))
 
 
-def _steps(sizes: Sizes, horizon: int | None) -> Array:
+def remembered(sizes: Sizes, horizon: int | None) -> Array:
+    """Steps that the mean of the run covers."""
     steps = sizes.steps if horizon is None else jnp.minimum(sizes.steps, horizon)
     return steps.astype(sizes.usual.dtype)
 
 
 def recent_share(sizes: Sizes, damping: Array, horizon: int | None) -> Array:
     """Weight of the last size in the recent mean: 1 / (the steps that it covers)."""
-    steps = jnp.maximum(_steps(sizes, horizon), 1)
+    steps = jnp.maximum(remembered(sizes, horizon), 1)
     late = jnp.minimum(damping, 1 / ENOUGH)
     return jnp.maximum(jnp.minimum(jnp.maximum(late, SHARE / steps), 1 / FEWEST), 1 / steps)
 
@@ -64,7 +65,7 @@ def add(sizes: Sizes, size: Array, damping: Array, horizon: int | None) -> Sizes
         horizon: no mean covers more steps.
     """
     counted = sizes._replace(steps=optax.safe_increment(sizes.steps))
-    one = 1 / _steps(counted, horizon)
+    one = 1 / remembered(counted, horizon)
     share = recent_share(counted, damping, horizon)
     usual = sizes.usual + one * (size - sizes.usual)
     recent = sizes.recent + share * (size - sizes.recent)
@@ -90,7 +91,7 @@ def level(sizes: Sizes, damping: Array, horizon: int | None) -> Array:
 def rate(sizes: Sizes, damping: Array, horizon: int | None) -> Array:
     """Growth of the sizes per step, over the recent part; 0 where they do not grow.
 
-    Sizes that grow as exp(rate * k) have `recent / lagged - 1 = rate / share`.
+    Sizes that grow as exp(rate * k), for a rate well below 1, have recent / lagged = 1 + rate / share.
     """
     lagged = jnp.where(sizes.lagged > 0, sizes.lagged, 1)
     risen = jnp.where(sizes.lagged > 0, sizes.recent / lagged - 1, 0)

@@ -117,9 +117,8 @@ def _more(sizes: Sizes, state: ResonanceGuardState, horizon: int | None) -> Arra
 
 def _less(sizes: Sizes, state: ResonanceGuardState, horizon: int | None) -> Array:
     """What was added dies away as a power of the steps, the more slowly the more often it was needed."""
-    steps = sizes.steps if horizon is None else jnp.minimum(sizes.steps, horizon)
-    times = jnp.maximum(state.releases, 1)
-    gone = 1 / (times.astype(state.damping.dtype) * (steps + 1).astype(state.damping.dtype))
+    times = jnp.maximum(state.releases, 1).astype(state.damping.dtype)
+    gone = 1 / (times * (growing.remembered(sizes, horizon) + 1))
     least = 1 - state.ceiling
     return least + (1 - gone) * (state.damping - least)
 
