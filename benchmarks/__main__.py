@@ -76,9 +76,8 @@ def set_up(device: str | None, cache: bool) -> None:
     if device:
         jax.config.update("jax_platforms", {"cpu": "cpu", "gpu": "cuda"}[device])
     configure_devices(_machine.num_threads(), share_gpu=True)  # with PyTorch
-    if cache:
-        use_compilation_cache()
-    else:
+    use_compilation_cache(cache)
+    if not cache:
         jax.config.update("jax_enable_compilation_cache", False)
 
 

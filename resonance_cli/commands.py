@@ -99,8 +99,7 @@ def run(
 
 def _set_up(devices: int | None, cache: bool) -> None:
     configure_devices(devices)
-    if cache:
-        rj.use_compilation_cache()
+    rj.use_compilation_cache(cache)
 
 
 def _reporter(cells: int) -> Bar | Lines:

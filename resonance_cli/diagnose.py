@@ -73,8 +73,7 @@ def diagnose(
 ) -> None:
     plane: dict[str, Any] = dict(mus=_momenta(mus), etas=_step_sizes(etas))
     _check_folder(out, force)
-    if cache:
-        rj.use_compilation_cache()
+    rj.use_compilation_cache(cache)
     file = File(path, None if features is None else [name.strip() for name in features.split(",")], target)
     at_once = max(samples, max_rows - max_rows % samples)  # so that no step has rows of two parts
     first, *more = itertools.islice(file.pieces(at_once), 2)

@@ -84,12 +84,10 @@ def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
 def run_all(chosen: list[str], scale: str, out: Path, jobs: int, *, cache: bool) -> Iterator[_report.Entry]:
     """One after another with a progress bar, or several at once in separate processes."""
     if jobs == 1:
-        if cache:
-            use_compilation_cache()
+        use_compilation_cache(cache)
         # A bar needs several chunks, and a GPU is faster with one.
         yield from (run(name, scale, out, progress=jax.default_backend() == "cpu") for name in chosen)
         return
-    initializer = use_compilation_cache if cache else None
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer) as pool:
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), use_compilation_cache, (cache,)) as pool:
         for future in [pool.submit(run, name, scale, out, False) for name in chosen]:
             yield future.result()

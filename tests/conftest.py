@@ -9,6 +9,7 @@ import tempfile
 
 # The tests mostly compile. Without LLVM's optimisation that takes half the time, and with the older of the two code
 # generators of jaxlib 0.10 half of the rest; later versions no longer have it. What the tests ask does not change.
+os.environ["RESONANCE_CACHE"] = "off"  # nothing is left behind, nothing of an earlier session is used
 os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_backend_optimization_level=0"
 if importlib.metadata.version("jaxlib").startswith("0.10."):
     os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false"

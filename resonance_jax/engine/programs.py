@@ -16,6 +16,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from resonance_jax.engine.cell import Cell
 from resonance_jax.engine.devices import Device
+from resonance_jax.engine.executables import compiled
 from resonance_jax.engine.grid import Grid
 from resonance_jax.engine.memory import free_memory, memory_error
 from resonance_jax.engine.shapes import (
@@ -130,7 +131,9 @@ def compile_chunk(cell: Cell, mapped: tuple[int | None, ...], shape: Shape, devi
     with memory_error(_too_many(shape)):
         # Said of the outputs as well, for a point that has static arguments alone.
         jitted = jax.jit(chunk, out_shardings=NamedSharding(mesh, out_spec))
-        executable = jitted.lower(*arrays, *numbers).compile()
+        lowered = jitted.lower(*arrays, *numbers)
+        what = f"{math.prod(shape)} cells of a sweep" if shape else "a sweep"
+        executable, _ = compiled(lowered, constants=cell.constants, devices=mesh.devices.ravel().tolist(), what=what)
     return Program(executable, shape, time.perf_counter() - begin, arrays)
 
 

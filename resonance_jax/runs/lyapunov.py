@@ -11,6 +11,7 @@ from jax import Array
 from jax.flatten_util import ravel_pytree
 
 from resonance_jax import checks
+from resonance_jax.engine.calls import as_program
 from resonance_jax.numerics.estimate import Estimate
 from resonance_jax.numerics.orthonormal import orthonormal_to_rounding
 from resonance_jax.numerics.roots import with_flat_roots
@@ -37,6 +38,7 @@ class _State(NamedTuple):
     done: Array  # steps, int32
 
 
+@as_program("key")
 def lyapunov(
     key: Array,
     *,

@@ -8,6 +8,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from resonance_jax.engine.calls import as_program
 from resonance_jax.numerics import logscale
 from resonance_jax.optimizers.choosing import chosen
 from resonance_jax.problems.base import Problem
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 LOST = 1e6  # decades; stands for a run that left the range of floats within a few steps
 
 
+@as_program("key", "mu", "eta")
 def oscillate(
     key: Array,
     *,

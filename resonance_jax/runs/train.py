@@ -10,6 +10,7 @@ import optax
 from jax import Array
 from jax.typing import ArrayLike
 
+from resonance_jax.engine.calls import as_program
 from resonance_jax.fused import fused
 from resonance_jax.numerics import lines
 from resonance_jax.numerics.lines import Line
@@ -36,6 +37,7 @@ class _State(NamedTuple):
     done: Array  # steps, int32
 
 
+@as_program("key")
 def train(
     key: Array,
     *,
