@@ -1,0 +1,101 @@
+"""Docstrings as they are written here, turned into what Sphinx reads.
+
+They are plain text: names in backticks, equations indented, fields of a named tuple explained by comments beside them.
+"""
+
+import collections
+import functools
+import inspect
+import re
+
+import jax.typing
+
+
+class ArrayLike:
+    """Shown instead of the union of nine types that it is."""
+
+
+ArrayLike.__module__ = "jax.typing"
+jax.typing.ArrayLike = ArrayLike
+
+SECTION = re.compile(r"(Args|Returns|Raises|Fields):$")
+FIELD = re.compile(r"    (?P<name>[a-z_]\w*): (?P<type>.+?)(?: = (?P<default>.+?))?  # (?P<text>.+)$")
+
+
+@functools.cache
+def public():
+    """Name, as docstrings have it -> full name, of everything that is public."""
+    import resonance_jax as rj
+
+    found = {}
+    for name in rj.__all__:
+        part = getattr(rj, name)
+        members = (getattr(part, "__all__", ()) if inspect.ismodule(part) else ()) or ()
+        for short, full in [(name, f"resonance_jax.{name}"), *((each, f"resonance_jax.{name}.{each}") for each in members)]:
+            found[short] = found[full.replace("resonance_jax", "rj", 1)] = full
+    return {short: full for short, full in found.items() if not inspect.ismodule(getattr(rj, short, None))}
+
+
+def inline(line, parameters):
+    """A line of prose: names in backticks become links where they are public, and nothing else is markup."""
+    parts = re.split(r"(`[^`]+`)", line)
+    for i, part in enumerate(parts):
+        if not part.startswith("`") or len(part) < 3:
+            parts[i] = re.sub(r"([*|\\`])|(?<=\w)(_)(?=\W|$)", r"\\\1\2", part)
+            continue
+        name = part.strip("`")
+        full = None if name in parameters else public().get(name)
+        parts[i] = f":py:obj:`{name} <{full}>`" if full else f"``{name}``"
+        if parts[i + 1][:1].isalnum():  # as the s of a plural
+            parts[i] += "\\ "
+    return "".join(parts)
+
+
+def fields_of(obj):
+    """The lines of a section `Fields`, from the comments beside the fields of a named tuple."""
+    source = inspect.getsource(obj).splitlines()
+    return [f"    {m['name']} ({m['type']}): {m['text']}" for m in map(FIELD.match, source) if m]
+
+
+def process(app, what, name, obj, options, lines):
+    """Of one docstring, in place: equations become literal blocks, names links, comments of fields a section."""
+    parameters = set(inspect.signature(obj).parameters) if callable(obj) else set()
+    done, section, equation = [], False, False
+    for i, line in enumerate(lines):
+        indented = line.startswith("    ")
+        if SECTION.match(line):
+            section = True
+        elif line.strip() and not indented:
+            section = False
+        if not section and indented and not equation and not (i and lines[i - 1].strip()):
+            done += ["::", ""]
+            equation = True
+        elif line.strip() and not indented:
+            equation = False
+        code = equation or SECTION.match(line) or line.lstrip().startswith((">>>", "..."))
+        code = code or _in_example(lines, i)
+        done.append(line if code else inline(line, parameters))
+    if isinstance(obj, type) and hasattr(obj, "_fields") and "Fields:" not in lines:
+        described = [inline(line, parameters) for line in fields_of(obj)]
+        at = next((i for i, line in enumerate(done) if line.startswith(">>>")), len(done))
+        done[at:at] = ["", "Fields:", *described, ""] if described else []
+    lines[:] = done
+
+
+def _in_example(lines, i):
+    """Whether a line is the answer in an example: after `>>>`, before the next empty line."""
+    while i >= 0 and lines[i].strip():
+        if lines[i].lstrip().startswith(">>>"):
+            return True
+        i -= 1
+    return False
+
+
+def skip(app, what, name, obj, skipped, options):
+    """Fields of named tuples are listed with their class."""
+    return True if isinstance(obj, collections._tuplegetter) else None  # type: ignore[attr-defined]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", process, priority=400)  # before napoleon
+    app.connect("autodoc-skip-member", skip)
