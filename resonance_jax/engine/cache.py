@@ -20,6 +20,14 @@ def use_compilation_cache(path: str | os.PathLike[str] | None = None) -> Path:
 
     Returns:
         The folder.
+
+    >>> import tempfile
+    >>> names = "jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs"
+    >>> before = {name: getattr(jax.config, name) for name in names}
+    >>> use_compilation_cache(tempfile.gettempdir()) == Path(tempfile.gettempdir())
+    True
+    >>> for name, value in before.items():  # and off again
+    ...     jax.config.update(name, value)
     """
     user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = Path(path or os.environ.get("JAX_COMPILATION_CACHE_DIR") or user_cache / "resonance_jax")
