@@ -24,16 +24,17 @@ FIELD = re.compile(r"    (?P<name>[a-z_]\w*): (?P<type>.+?)(?: = (?P<default>.+?
 
 @functools.cache
 def public():
-    """Name, as docstrings have it -> full name, of everything that is public."""
+    """Name, as docstrings have it -> full name, of every public function and class."""
     import resonance_jax as rj
 
     found = {}
     for name in rj.__all__:
         part = getattr(rj, name)
-        members = (getattr(part, "__all__", ()) if inspect.ismodule(part) else ()) or ()
-        for short, full in [(name, f"resonance_jax.{name}"), *((each, f"resonance_jax.{name}.{each}") for each in members)]:
-            found[short] = found[full.replace("resonance_jax", "rj", 1)] = full
-    return {short: full for short, full in found.items() if not inspect.ismodule(getattr(rj, short, None))}
+        if inspect.ismodule(part):
+            found |= {each: f"{name}.{each}" for each in getattr(part, "__all__", ())}
+        else:
+            found[name] = name
+    return {key: f"resonance_jax.{path}" for short, path in found.items() for key in (short, f"rj.{path}")}
 
 
 def inline(line, parameters):

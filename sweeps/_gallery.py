@@ -1,0 +1,131 @@
+"""`python -m sweeps._gallery RESULTS`: docs/gallery, one page for each figure, from a folder that `make paper` wrote.
+
+Building the site takes seconds and running every sweep at full size does not, so pages and pictures are kept in the
+repository. Run this again when a sweep changes.
+"""
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import xarray as xr
+from PIL import Image
+
+from sweeps._report import READINGS
+from sweeps._run import in_order, load
+
+SECTIONS = ("Experiment", "Appendix", "Beyond the paper")  # how the first line of a sweep file begins
+WIDTH = 1000  # pixels
+OUT = Path(__file__).parent.parent / "docs" / "gallery"
+
+HEAD = """# Gallery
+
+Every figure of the paper and those beyond it, each with its statements beside what was measured. {summary} A statement
+that does not hold is shown like any other. `python -m sweeps NAME` draws one figure, `make paper` all of them, with a
+report; `SCALE=paper` runs them at full size.
+"""
+
+
+class Shown(NamedTuple):
+    """One figure of the gallery."""
+
+    name: str  # of the sweep file, with its variant
+    text: str  # docstring of the sweep file
+    claims: str  # as a Markdown table
+    attrs: dict[str, Any]  # of the dataset
+
+    @property
+    def stem(self) -> str:
+        return self.name.replace(":", "-")
+
+    @property
+    def section(self) -> str:
+        return next(section for section in SECTIONS if self.text.startswith(section))
+
+    @property
+    def title(self) -> str:
+        return self.text.partition(":")[0] + (f" (`{self.name.partition(':')[2]}`)" if ":" in self.name else "")
+
+    @property
+    def verdicts(self) -> Counter[str]:
+        return Counter(line.rsplit("|", 2)[1].strip() for line in self.claims.splitlines()[2:])
+
+
+def shown(results: Path, name: str) -> Shown | None:
+    """A figure as a run left it; None if there is none."""
+    stem = name.replace(":", "-")
+    if not (results / f"{stem}.png").exists():
+        return None
+    with xr.open_dataset(results / f"{stem}.nc", engine="scipy") as data:
+        return Shown(name, load(name).text, (results / f"{stem}.claims.md").read_text(), dict(data.attrs))
+
+
+def counted(verdicts: Counter[str]) -> str:
+    """`4 of 5 statements hold`, and how many cannot be decided."""
+    text = f"{verdicts['holds']} of {verdicts.total()} statements hold"
+    return text + (f", {verdicts['ambiguous']} cannot be decided" if verdicts["ambiguous"] else "")
+
+
+def page(figure: Shown) -> str:
+    """The page of one figure: picture, what it shows, statements, and the file that drew it."""
+    file, _, variant = figure.name.partition(":")
+    reading = f"\n\nAnother reading: {READINGS.get(figure.name, variant)}." if variant else ""
+    attrs = figure.attrs
+    return (
+        f"# {figure.title}\n\n{_prose(figure.text)}{reading}\n\n![{figure.title}]({figure.stem}.png)\n\n"
+        f"{counted(figure.verdicts)}.\n\n{figure.claims}\n"
+        f"`python -m sweeps {figure.name} --scale {attrs['scale']}` drew it: compiled in "
+        f"{float(attrs['compile_seconds']):.1f} s, ran in {float(attrs['run_seconds']):.2f} s on {attrs['device']}, "
+        f"{attrs['dtype']}.\n\n## The file that draws it\n\n"
+        f"```{{literalinclude}} ../../sweeps/{file}.py\n:language: python\n```\n"
+    )
+
+
+def index(figures: list[Shown]) -> str:
+    """The page that shows all of them, small."""
+    verdicts = sum((figure.verdicts for figure in figures), Counter[str]())
+    scales = ", ".join(sorted({figure.attrs["scale"] for figure in figures}))
+    summary = f"{len(figures)} figures at scale `{scales}`; {counted(verdicts)}."
+    parts = [HEAD.format(summary=summary)]
+    for section in SECTIONS:
+        parts.append(f"\n## {section if section != 'Experiment' else 'Experiments'}\n\n")
+        parts += [
+            f"- [![{figure.title}]({figure.stem}.png)]({figure.stem}.md)\n"
+            f"  [{figure.title.removeprefix('Beyond the paper, ')}]({figure.stem}.md): {counted(figure.verdicts)}.\n"
+            for figure in figures
+            if figure.section == section
+        ]
+    pages = "\n".join(figure.stem for figure in figures)
+    return "".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
+
+
+def shrink(picture: Path, to: Path) -> None:
+    """At most WIDTH pixels wide, in 256 colours."""
+    with Image.open(picture) as image:
+        small = image.convert("RGB")
+        small.thumbnail((WIDTH, 2 * WIDTH), Image.Resampling.LANCZOS)
+        small.quantize(256).save(to, optimize=True)
+
+
+def write(results: Path, out: Path) -> list[Shown]:
+    """Write the gallery anew, from every figure that the results have."""
+    figures = [figure for figure in (shown(results, name) for name in in_order()) if figure]
+    if not figures:
+        raise ValueError(f"no figures in {results}; `make paper OUT={results}` draws them")
+    out.mkdir(parents=True, exist_ok=True)
+    for old in (*out.glob("*.md"), *out.glob("*.png")):
+        old.unlink()
+    for figure in figures:
+        shrink(results / f"{figure.stem}.png", out / f"{figure.stem}.png")
+        (out / f"{figure.stem}.md").write_text(page(figure), encoding="utf-8")
+    (out / "index.md").write_text(index(figures), encoding="utf-8")
+    return figures
+
+
+def _prose(text: str) -> str:
+    return text.strip().replace("*", r"\*").replace("<", r"\<")
+
+
+if __name__ == "__main__":
+    print(f"{len(write(Path(sys.argv[1]), OUT))} figures in {OUT}")
