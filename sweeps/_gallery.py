@@ -82,6 +82,15 @@ def page(figure: Shown) -> str:
     )
 
 
+def card(figure: Shown) -> str:
+    """One entry of the index."""
+    title = figure.title.removeprefix(f"{figure.section}, ")
+    return (
+        f"- [![{title}]({figure.stem}.png)]({figure.stem}.md)\n"
+        f"  [{title}]({figure.stem}.md): {counted(figure.verdicts)}.\n"
+    )
+
+
 def index(figures: list[Shown]) -> str:
     """The page that shows all of them, small."""
     verdicts = sum((figure.verdicts for figure in figures), Counter[str]())
@@ -89,13 +98,9 @@ def index(figures: list[Shown]) -> str:
     summary = f"{len(figures)} figures at scale `{scales}`; {counted(verdicts)}."
     parts = [HEAD.format(summary=summary)]
     for section in SECTIONS:
-        parts.append(f"\n## {section if section != 'Experiment' else 'Experiments'}\n\n")
-        parts += [
-            f"- [![{figure.title}]({figure.stem}.png)]({figure.stem}.md)\n"
-            f"  [{figure.title.removeprefix('Beyond the paper, ')}]({figure.stem}.md): {counted(figure.verdicts)}.\n"
-            for figure in figures
-            if figure.section == section
-        ]
+        cards = [card(figure) for figure in figures if figure.section == section]
+        if cards:
+            parts += [f"\n## {section}{'s' * (section == 'Experiment')}\n\n", *cards]
     pages = "\n".join(figure.stem for figure in figures)
     return "".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
 

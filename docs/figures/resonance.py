@@ -1,7 +1,7 @@
 """`python docs/figures/resonance.py`: docs/resonance.webp, two runs of SGD with momentum on inputs that drift.
 
 Both see inputs whose mean swings by the same amount. In one it swings every 30 steps, and the run converges. In the
-other it swings every 22 steps, twice as fast as the weights themselves oscillate, and each swing pushes them further out.
+other it swings every 22 steps, twice as fast as the weights oscillate, and each swing pushes them further out.
 """
 
 import io
