@@ -18,6 +18,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 exclude_patterns = ["figures"]
 myst_heading_anchors = 4
 nitpicky = True
+highlight_language = "none"  # equations; Python says so
 
 # Types of other packages: the site can be read without a network, so they are not linked.
 OTHERS = r"(jax|numpy|np|xarray|xr|matplotlib|mpl|optax|flax|nn|collections|os|typing|pathlib|pandas)\..*"

@@ -16,7 +16,7 @@ from sweeps._report import READINGS
 from sweeps._run import in_order, load
 
 SECTIONS = ("Experiment", "Appendix", "Beyond the paper")  # how the first line of a sweep file begins
-WIDTH = 1000  # pixels
+WIDTH = 900  # pixels
 OUT = Path(__file__).parent.parent / "docs" / "gallery"
 
 HEAD = """# Gallery
@@ -129,7 +129,9 @@ def write(results: Path, out: Path) -> list[Shown]:
 
 
 def _prose(text: str) -> str:
-    return text.strip().replace("*", r"\*").replace("<", r"\<")
+    """A docstring without the title that its first line begins with."""
+    plain = text.partition(": ")[2].strip().replace("*", r"\*").replace("<", r"\<")
+    return plain[0].upper() + plain[1:]
 
 
 if __name__ == "__main__":

@@ -124,4 +124,4 @@ def test_the_gallery_of_a_result(tmp_path):
     assert "| it shrinks | text | no | yes | does not hold |" in page
     assert "`python -m sweeps exp3_square_wave:sum --scale tiny` drew it" in page
     with Image.open(out / "exp1_sinusoid.png") as picture:
-        assert (picture.mode, picture.width) == ("P", 1000)
+        assert (picture.mode, picture.width) == ("P", 900)
