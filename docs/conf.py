@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import _command_line
 import _docstrings  # before the package: it gives long unions of types their short names
 
 import resonance_jax
@@ -47,4 +48,5 @@ pygments_dark_style = "monokai"
 
 
 def setup(app):
+    _command_line.setup(app)
     _docstrings.setup(app)

@@ -17,6 +17,7 @@ from sweeps._run import in_order, load
 
 SECTIONS = ("Experiment", "Appendix", "Beyond the paper")  # how the first line of a sweep file begins
 WIDTH = 900  # pixels
+FAILS = "| **does&nbsp;not&nbsp;hold** |"
 OUT = Path(__file__).parent.parent / "docs" / "gallery"
 
 HEAD = """# Gallery
@@ -49,7 +50,8 @@ class Shown(NamedTuple):
 
     @property
     def verdicts(self) -> Counter[str]:
-        return Counter(line.rsplit("|", 2)[1].strip() for line in self.claims.splitlines()[2:])
+        head, _, *rows = [line.strip("| ").split(" | ") for line in self.claims.splitlines()]
+        return Counter(row[head.index("verdict")] for row in rows)
 
 
 def shown(results: Path, name: str) -> Shown | None:
@@ -74,7 +76,7 @@ def page(figure: Shown) -> str:
     attrs = figure.attrs
     return (
         f"# {figure.title}\n\n{_prose(figure.text)}{reading}\n\n![{figure.title}]({figure.stem}.png)\n\n"
-        f"{counted(figure.verdicts)}.\n\n{figure.claims}\n"
+        f"{counted(figure.verdicts)}.\n\n{figure.claims.replace('| does not hold |', FAILS)}\n"
         f"`python -m sweeps {figure.name} --scale {attrs['scale']}` drew it: compiled in "
         f"{float(attrs['compile_seconds']):.1f} s, ran in {float(attrs['run_seconds']):.2f} s on {attrs['device']}, "
         f"{attrs['dtype']}.\n\n## The file that draws it\n\n"

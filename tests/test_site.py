@@ -105,7 +105,7 @@ def test_the_gallery_of_a_result(tmp_path):
     results.mkdir()
     with pytest.raises(ValueError, match=r"no figures in .*results; `make paper OUT=.*` draws them"):
         _gallery.write(results, out)
-    claims = [rj.Claim("it grows", "text", "yes", "yes", True), rj.Claim("it shrinks", "text", "no", "yes", False)]
+    claims = [rj.Claim("it grows", "text", "yes", "yes", True), rj.Claim("it shrinks", "text", "|e| = 2", "1", False)]
     for stem in ("exp1_sinusoid", "exp3_square_wave-sum"):
         plt.figure(figsize=(12, 4)).savefig(results / f"{stem}.png", dpi=100)
         (results / f"{stem}.claims.md").write_text(table(claims))
@@ -121,7 +121,7 @@ def test_the_gallery_of_a_result(tmp_path):
     assert "2 figures at scale `tiny`; 2 of 4 statements hold." in index
     assert "Appendix" not in index
     assert "Another reading: gradients summed" in page
-    assert "| it shrinks | text | no | yes | does not hold |" in page
+    assert r"| it shrinks | text | \|e\| = 2 | 1 | **does&nbsp;not&nbsp;hold** |" in page
     assert "`python -m sweeps exp3_square_wave:sum --scale tiny` drew it" in page
     with Image.open(out / "exp1_sinusoid.png") as picture:
         assert (picture.mode, picture.width) == ("P", 900)
