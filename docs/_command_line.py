@@ -1,10 +1,21 @@
 """The directive `{command-line}`: every command of `resonance` with its arguments, as `--help` prints them."""
 
 import inspect
+import re
 
 import typer
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+
+def inline(text):
+    """Text with options and names in backticks set as code."""
+    for part in re.split(r"(`[^`]+`|--[a-z][\w-]*)", text):
+        yield nodes.literal(text=part.strip("`")) if part.startswith(("`", "--")) else nodes.Text(part)
+
+
+def prose(text):
+    return nodes.paragraph("", "", *inline(text))
 
 
 class CommandLine(SphinxDirective):
@@ -22,7 +33,7 @@ class CommandLine(SphinxDirective):
         for paragraph in inspect.cleandoc(command.help).split("\n\n"):
             kept = paragraph.startswith("\b\n") and paragraph.removeprefix("\b\n").startswith("resonance ")
             text = paragraph.removeprefix("\b\n")
-            section += nodes.literal_block(text, text, language="none") if kept else nodes.paragraph(text=text)
+            section += nodes.literal_block(text, text, language="none") if kept else prose(text)
         section += nodes.bullet_list("", *(self.item(each) for each in command.params))
         return section
 
@@ -34,7 +45,7 @@ class CommandLine(SphinxDirective):
         text = getattr(parameter, "help", "") or ""
         if default not in (None, False, True, ""):
             text += f" Default: {getattr(default, 'value', default)}."
-        return nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=shown), nodes.Text(f": {text}")))
+        return nodes.list_item("", nodes.paragraph("", "", nodes.literal(text=shown), nodes.Text(": "), *inline(text)))
 
 
 def setup(app):
