@@ -6,6 +6,7 @@ They are plain text: names in backticks, equations indented, fields of a named t
 import collections
 import functools
 import inspect
+import itertools
 import re
 
 import jax.typing
@@ -59,37 +60,28 @@ def fields_of(obj):
 
 
 def process(app, what, name, obj, options, lines):
-    """Of one docstring, in place: equations become literal blocks, names links, comments of fields a section."""
+    """One docstring, in place: equations become literal blocks, names links, comments of fields a section."""
     parameters = set(inspect.signature(obj).parameters) if callable(obj) else set()
-    done, section, equation = [], False, False
-    for i, line in enumerate(lines):
-        indented = line.startswith("    ")
-        if SECTION.match(line):
-            section = True
-        elif line.strip() and not indented:
-            section = False
-        if not section and indented and not equation and not (i and lines[i - 1].strip()):
-            done += ["::", ""]
+    done, section, equation, example = [], "", False, False
+    for before, line in itertools.pairwise(["", *lines]):
+        indented, empty, heading = line.startswith("    "), not line.strip(), SECTION.match(line)
+        if heading:
+            section = heading[1]
+        elif not indented and not empty:
+            section, equation = "", False
+        if indented and not empty and not section and not equation and not before.strip():
             equation = True
-        elif line.strip() and not indented:
-            equation = False
-        code = equation or SECTION.match(line) or line.lstrip().startswith((">>>", "..."))
-        code = code or _in_example(lines, i)
-        done.append(line if code else inline(line, parameters))
+            done += ["::", ""]
+        example = not empty and (example or line.lstrip().startswith(">>>"))
+        if section == "Returns" and heading:
+            continue  # napoleon would take the words before a colon for a type
+        text = line if equation or example or heading else inline(line, parameters)
+        done.append(f":returns: {text.strip()}" if before == "Returns:" else text)
     if isinstance(obj, type) and hasattr(obj, "_fields") and "Fields:" not in lines:
         described = [inline(line, parameters) for line in fields_of(obj)]
         at = next((i for i, line in enumerate(done) if line.startswith(">>>")), len(done))
         done[at:at] = ["", "Fields:", *described, ""] if described else []
     lines[:] = done
-
-
-def _in_example(lines, i):
-    """Whether a line is the answer in an example: after `>>>`, before the next empty line."""
-    while i >= 0 and lines[i].strip():
-        if lines[i].lstrip().startswith(">>>"):
-            return True
-        i -= 1
-    return False
 
 
 def skip(app, what, name, obj, skipped, options):

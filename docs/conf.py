@@ -19,7 +19,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphin
 exclude_patterns = ["figures"]
 myst_heading_anchors = 4
 nitpicky = True
-smartquotes = False  # --resume is not a dash
+smartquotes_action = "D"  # dashes alone
 highlight_language = "none"  # equations; Python says so
 
 # Types of other packages: the site can be read without a network, so they are not linked.

@@ -18,7 +18,7 @@ def trajectory(key: Array, *, shift: Shift, num_steps: int, input_variance: Arra
         key: typed key, `jax.random.key(seed)`.
         shift: from `resonance_jax.shifts`.
         num_steps: length.
-        input_variance: c.
+        input_variance: c, of each input around the mean.
 
     Returns:
         `mean` and `sample`, each of shape (num_steps, dim). Traceable, so a point of a sweep.
