@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import xarray as xr
 from PIL import Image
 
-from sweeps._report import READINGS
 from sweeps._run import in_order, load
 
 SECTIONS = ("Experiment", "Appendix", "Beyond the paper")  # how the first line of a sweep file begins
@@ -72,7 +71,7 @@ def counted(verdicts: Counter[str]) -> str:
 def page(figure: Shown) -> str:
     """The page of one figure: picture, what it shows, statements, and the file that drew it."""
     file, _, variant = figure.name.partition(":")
-    reading = f"\n\nAnother reading: {READINGS.get(figure.name, variant)}." if variant else ""
+    reading = f"\n\nAnother reading of it, where the paper is ambiguous: `{variant}`." if variant else ""
     attrs = figure.attrs
     return (
         f"# {figure.title}\n\n{_prose(figure.text)}{reading}\n\n![{figure.title}]({figure.stem}.png)\n\n"
