@@ -21,8 +21,8 @@ OUT = Path(__file__).parent.parent / "docs" / "gallery"
 
 HEAD = """# Gallery
 
-Every figure of the paper and those beyond it, each with its statements beside what was measured. {summary} A statement
-that does not hold is shown like any other. `python -m sweeps NAME` draws one figure, `make paper` all of them, with a
+Figures of the paper and beyond it, each with its statements beside what was measured. {summary} A statement that does
+not hold is shown like any other. `python -m sweeps NAME` draws one figure, `make paper` all of them, with a
 report; `SCALE=paper` runs them at full size.
 """
 
@@ -86,17 +86,19 @@ def page(figure: Shown) -> str:
 def card(figure: Shown) -> str:
     """One entry of the index."""
     title = figure.title.removeprefix(f"{figure.section}, ")
+    title = title[0].upper() + title[1:]
     return (
         f"- [![{title}]({figure.stem}.png)]({figure.stem}.md)\n"
         f"  [{title}]({figure.stem}.md): {counted(figure.verdicts)}.\n"
     )
 
 
-def index(figures: list[Shown]) -> str:
-    """The page that shows all of them, small."""
+def index(figures: list[Shown], total: int) -> str:
+    """The page that shows the figures, small; `total` is how many there would be."""
     verdicts = sum((figure.verdicts for figure in figures), Counter[str]())
     scales = ", ".join(sorted({figure.attrs["scale"] for figure in figures}))
-    summary = f"{len(figures)} figures at scale `{scales}`; {counted(verdicts)}."
+    number = f"{len(figures)} of {total}" if len(figures) < total else f"All {total}"
+    summary = f"{number} figures, at scale `{scales}`; {counted(verdicts)}."
     parts = [HEAD.format(summary=summary)]
     for section in SECTIONS:
         cards = [card(figure) for figure in figures if figure.section == section]
@@ -116,7 +118,8 @@ def shrink(picture: Path, to: Path) -> None:
 
 def write(results: Path, out: Path) -> list[Shown]:
     """Write the gallery anew, from every figure that the results have."""
-    figures = [figure for figure in (shown(results, name) for name in in_order()) if figure]
+    names = in_order()
+    figures = [figure for figure in (shown(results, name) for name in names) if figure]
     if not figures:
         raise ValueError(f"no figures in {results}; `make paper OUT={results}` draws them")
     out.mkdir(parents=True, exist_ok=True)
@@ -125,7 +128,7 @@ def write(results: Path, out: Path) -> list[Shown]:
     for figure in figures:
         shrink(results / f"{figure.stem}.png", out / f"{figure.stem}.png")
         (out / f"{figure.stem}.md").write_text(page(figure), encoding="utf-8")
-    (out / "index.md").write_text(index(figures), encoding="utf-8")
+    (out / "index.md").write_text(index(figures, len(names)), encoding="utf-8")
     return figures
 
 

@@ -118,7 +118,7 @@ def test_the_gallery_of_a_result(tmp_path):
         *("index.md", "exp1_sinusoid.md", "exp1_sinusoid.png", "exp3_square_wave-sum.md", "exp3_square_wave-sum.png")
     }
     index, page = (out / "index.md").read_text(), (out / "exp3_square_wave-sum.md").read_text()
-    assert "2 figures at scale `tiny`; 2 of 4 statements hold." in index
+    assert f"2 of {len(_gallery.in_order())} figures, at scale `tiny`; 2 of 4 statements hold." in index
     assert "Appendix" not in index
     assert "Another reading of it, where the paper is ambiguous: `sum`." in page
     assert r"| it shrinks | text | \|e\| = 2 | 1 | **does&nbsp;not&nbsp;hold** |" in page
