@@ -8,7 +8,7 @@ VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2]
 VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(VERSION))
 BIN := $(VENV)/bin
 
-.PHONY: heatmap paper test lint clean
+.PHONY: heatmap paper test lint docs clean
 
 heatmap: $(VENV)/installed  ## the first heatmap: experiment 1 with its theory, its claims, and the picture
 	$(BIN)/python -m sweeps exp1_sinusoid --scale $(SCALE) --out $(OUT)
@@ -24,6 +24,11 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
+docs: $(VENV)/installed-docs  ## the documentation in site/index.html; warnings and dead links are errors
+	rm -rf site
+	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
+	$(BIN)/python docs/_check_site.py site
+
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
@@ -34,5 +39,10 @@ $(VENV)/installed-dev: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $@ $(VENV)/installed
 
+$(VENV)/installed-docs: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@ $(VENV)/installed
+
 clean:
-	rm -rf .venv .venv-* results
+	rm -rf .venv .venv-* results site

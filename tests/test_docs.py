@@ -65,12 +65,12 @@ def test_blocks(name, tmp_path, monkeypatch):
 
 
 def test_a_law_of_ones_own_is_exact(x64):
-    """The law of docs/extending.md, in inputs of different variances, against the average of E[M (x) M] in NumPy."""
+    """The law of docs/shifts.md, in inputs of different variances, against the average of E[M (x) M] in NumPy."""
     (law,) = [
-        block["code"] for block in BLOCK.finditer(PAGES["extending.md"].read_text()) if "(NamedTuple)" in block["code"]
+        block["code"] for block in BLOCK.finditer(PAGES["shifts.md"].read_text()) if "(NamedTuple)" in block["code"]
     ]
     names = dict(jax=jax, jnp=jax.numpy, Inputs=rj.shifts.Inputs, Shift=rj.shifts.Shift)
-    run(law, "extending.md", 0, names)
+    run(law, "shifts.md", 0, names)
     u, C, settings = np.array([0.8, -0.3]), np.diag([0.1, 2.0]), dict(mu=0.9, eta=0.05, samples=2)
     problem = rj.problems.linear_regression(dim=2, samples=2, input_variance=np.diag(C))
     found = rj.theory.mean_square_growth(names["flipping"](u), problem, mu=0.9, eta=0.05)

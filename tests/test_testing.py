@@ -137,7 +137,7 @@ def two_sides(u):
 
 
 def test_a_new_law_touches_no_other_file():
-    """It serves the search. That such a law passes the suite and serves `explain` is what docs/extending.md shows."""
+    """It serves the search. That such a law passes the suite and serves `explain` is what docs/shifts.md shows."""
     shift = two_sides(jnp.array([0.5, -0.3]))
     problem = rj.problems.linear_regression(dim=2, samples=5, input_variance=[0.5, 1.0])
     safe = rj.theory.largest_safe_momentum(shift, problem, 0.01, highest=0.95, coarse=2, chunk=8)

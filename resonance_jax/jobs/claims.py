@@ -7,7 +7,11 @@ VERDICTS = {True: "holds", False: "does not hold", None: "ambiguous"}
 
 
 class Claim(NamedTuple):
-    """One statement about a sweep, as the `claims(dataset)` of a sweep file returns them."""
+    """One statement about a sweep, as the `claims(dataset)` of a sweep file returns them.
+
+    >>> Claim("2 + 2 = 4", "arithmetic", "4", "exactly 4", True).verdict
+    'holds'
+    """
 
     statement: str
     where: str  # where it is made, e.g. a section of a paper

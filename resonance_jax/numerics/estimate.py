@@ -7,7 +7,11 @@ from jax import Array
 
 
 class Estimate(NamedTuple):
-    """Growth per step and its standard error; `float(estimate)` is the rate."""
+    """Growth per step and its standard error; `float(estimate)` is the rate.
+
+    >>> float(Estimate(rate=jnp.array(-0.25), standard_error=jnp.array(0.0)))
+    -0.25
+    """
 
     rate: Array  # (), of log of what grows, per step
     standard_error: Array  # (), of the rate; 0 where the rate is exact

@@ -17,7 +17,12 @@ from resonance_jax.optimizers.numbers import ONE, ZERO, Number, number, plus, ti
 
 
 class Form(NamedTuple):
-    """A linear combination of what one step knows of a weight."""
+    """A linear combination of what one step knows of a weight.
+
+    >>> form = heavy_ball(mu=0.75, eta=0.25).buffers[0]  # v' = mu v - eta g
+    >>> float(form.gradient.value), [float(each.value) for each in form.old]
+    (-0.25, [0.75])
+    """
 
     gradient: Number  # of the step
     weight: Number  # before the step
@@ -26,7 +31,11 @@ class Form(NamedTuple):
 
 
 class LinearOptimizer(NamedTuple):
-    """Buffers and weight after a step, in the order in which they are computed; all buffers start at 0."""
+    """Buffers and weight after a step, in the order in which they are computed; all buffers start at 0.
+
+    >>> len(heavy_ball(mu=0.9, eta=0.1).buffers)  # the velocity
+    1
+    """
 
     buffers: tuple[Form, ...]
     weight: Form
@@ -73,6 +82,9 @@ def heavy_ball(mu: ArrayLike, eta: ArrayLike) -> LinearOptimizer:
     Args:
         mu: momentum, in [0, 1].
         eta: step size, > 0.
+
+    >>> heavy_ball(mu=0.75, eta=0.25).one_step(jnp.array([[2.0]])).tolist()  # on (theta - theta*, v)
+    [[0.5, 0.75], [-0.5, 0.75]]
     """
     momentum, gradient = _checked(mu, eta)
     return LinearOptimizer((Form(gradient, ZERO, (momentum,)),), Form(ZERO, ONE, (ZERO,), (ONE,)))
@@ -83,6 +95,9 @@ def nesterov(mu: ArrayLike, eta: ArrayLike) -> LinearOptimizer:
 
     Args:
         mu, eta: as of `heavy_ball`.
+
+    >>> nesterov(mu=0.5, eta=0.25).one_step(jnp.array([[2.0]])).tolist()
+    [[0.25, 0.25], [-0.5, 0.5]]
     """
     momentum, gradient = _checked(mu, eta)
     return LinearOptimizer((Form(gradient, ZERO, (momentum,)),), Form(gradient, ONE, (ZERO,), (momentum,)))

@@ -98,6 +98,13 @@ def growth_curves(
 
     Returns:
         The axes.
+
+    >>> import matplotlib.pyplot as plt
+    >>> T = dict(T=[5.0, 10.0, 20.0])
+    >>> measured = xr.DataArray([[0.1, 0.2, 0.0], [0.1, 0.3, 0.1]], {"seed": [0, 1], **T})
+    >>> ax = growth_curves(measured, {"mean": xr.DataArray([0.1, 0.25, 0.05], T)}, ax=plt.figure().gca())
+    >>> sorted(ax.get_legend_handles_labels()[1])
+    ['mean', 'runs']
     """
     if len(predicted) > len(STYLES):
         raise ValueError(f"growth_curves draws at most {len(STYLES)} rates, got {len(predicted)}; draw fewer")

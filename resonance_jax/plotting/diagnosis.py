@@ -48,6 +48,15 @@ def diagnosis_figure(diagnosis: Diagnosis) -> Figure:
 
     Returns:
         The figure.
+
+    >>> from resonance_jax.streams.diagnosis import Diagnosis  # made by hand here, to be quick
+    >>> rate = xr.DataArray([[-0.1, -0.2], [-0.1, 0.3]], dict(mu=[0.5, 0.9], eta=[0.01, 0.1]))
+    >>> safe, frequency = ("eta", [0.9, 0.5]), ("frequency", [0.1, 0.2])
+    >>> rates = dict(growth_rate=rate, shuffled_rate=rate - 0.5, verdict=(rate > 0).astype(int))
+    >>> data = xr.Dataset(rates | dict(largest_safe_mu=safe, modulation=frequency), dict(frequency=frequency))
+    >>> figure = diagnosis_figure(Diagnosis(data, None, None, False, "", None, (), None, "4 rows"))
+    >>> [ax.get_title() for ax in figure.axes[:2]]
+    ['In time order', 'Shuffled']
     """
     data = diagnosis.data
     figure = plt.figure(figsize=(10.5, 7), layout="constrained")

@@ -85,7 +85,15 @@ def heatmap(
 
 
 def contours(log_rho: xr.DataArray, *, x: str = "f", y: str = "mu", labels: bool = True, ax: Axes) -> Axes:
-    """Contours of the spectral radius: white at rho = 1, redder as rho grows, with the values of rho as labels."""
+    """Contours of the spectral radius: white at rho = 1, redder as rho grows, with the values of rho as labels.
+
+    >>> import matplotlib.pyplot as plt
+    >>> grid = dict(f=np.linspace(0, 0.05, 6), mu=np.linspace(0.95, 0.999, 5))
+    >>> log_rho = xr.DataArray(np.linspace(-0.3, 0.3, 30).reshape(6, 5), grid)
+    >>> ax = contours(log_rho, ax=plt.figure().gca())
+    >>> len(ax.collections) > 0
+    True
+    """
     rho: xr.DataArray = np.exp(log_rho.where(np.isfinite(log_rho)).transpose(y, x))  # pyright: ignore[reportAssignmentType]
     highest = float(rho.max())
     if not float(rho.min()) < 1 < highest:
@@ -120,6 +128,13 @@ def zero_lines(rates: Mapping[str, xr.DataArray], *, x: str = "f", y: str = "mu"
 
     Returns:
         The axes.
+
+    >>> import matplotlib.pyplot as plt
+    >>> grid = dict(f=np.linspace(0, 0.05, 6), mu=np.linspace(0.95, 0.999, 5))
+    >>> rate = xr.DataArray(np.linspace(-1, 1, 30).reshape(6, 5), grid)
+    >>> ax = zero_lines({"mean": rate - 2, "mean square": rate}, ax=plt.figure().gca())
+    >>> [text.get_text() for text in ax.get_legend().get_texts()]
+    ['mean: no zero here', 'mean square']
     """
     if len(rates) > len(ZERO_STYLES):
         raise ValueError(f"zero_lines draws at most {len(ZERO_STYLES)} rates, got {len(rates)}; draw fewer")

@@ -11,14 +11,27 @@ from resonance_jax.numerics.entrywise import Matrix, Vector
 
 
 class Noise(NamedTuple):
-    """What a step draws; it depends on the seed alone, so a sweep draws it once per seed."""
+    """What a step draws; it depends on the seed alone, so a sweep draws it once per seed.
+
+    >>> import jax, resonance_jax as rj
+    >>> problem = rj.problems.linear_regression(dim=2, samples=5)
+    >>> problem.draw(jax.random.key(0), jnp.int32(7)).z.shape
+    (5, 2)
+    """
 
     z: Array  # (samples, dim), standard normal
     eps: Array | None  # (samples,), observation noise; None where there is none
 
 
 class Batch(NamedTuple):
-    """The samples of one step."""
+    """The samples of one step.
+
+    >>> import jax, resonance_jax as rj
+    >>> problem = rj.problems.linear_regression(dim=2, samples=5)
+    >>> inputs = rj.shifts.Inputs(mean=jnp.array([1.0, -1.0]), variance=jnp.array(0.0))
+    >>> problem.batch(problem.draw(jax.random.key(0), jnp.int32(7)), inputs).inputs.shape  # the bias is an input too
+    (5, 3)
+    """
 
     inputs: Array  # (samples, inputs)
     noise: Array  # (samples,), of the targets
@@ -30,6 +43,11 @@ class Gaussian(NamedTuple):
         B = (factor / samples) sum of x x^T,    x = (m + z, 1),  z ~ N(0, covariance),  the 1 for a bias
 
     in the eigenbasis of the covariance.
+
+    >>> import resonance_jax as rj
+    >>> gaussian = rj.problems.linear_regression(dim=2, samples=5, input_variance=[1.0, 4.0]).least_squares.gaussian
+    >>> int(gaussian.samples), sorted(gaussian.variances.tolist())
+    (5, [1.0, 4.0])
     """
 
     factor: Array  # (), loss factor, times the samples for gradients that are summed
@@ -51,6 +69,10 @@ class Stream(NamedTuple):
     Fields:
         init: key -> state.
         inputs: key, steps k (block,), state -> any tree with the steps in front, of which `batch` gets one; state.
+
+    >>> import resonance_jax as rj
+    >>> rj.problems.recorded(np.arange(4.0), samples=2).stream is not None
+    True
     """
 
     init: Callable[[Array], Any]
@@ -58,7 +80,13 @@ class Stream(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What is known of recorded rows apart from their order."""
+    """What is known of recorded rows apart from their order.
+
+    >>> import resonance_jax as rj
+    >>> known = rj.problems.recorded(np.arange(4.0), samples=2).least_squares.recorded
+    >>> known.steps, known.rows.shape  # the second column is the 1 of the bias
+    (2, (4, 2))
+    """
 
     rows: np.ndarray  # (N, num_weights), features with the 1 of the bias
     samples: int  # rows of a step
@@ -74,6 +102,10 @@ class LeastSquares(NamedTuple):
     Whatever yields this sequence runs in `oscillate`, in the Lyapunov estimates and in `explain`. Coordinates of the
     weights may be any orthonormal ones: only lengths of errors are looked at. Below, `inputs` are those of one step, of
     the shift or of the problem's own stream.
+
+    >>> import resonance_jax as rj
+    >>> rj.problems.linear_regression(dim=3, samples=1).least_squares.num_weights  # with the bias
+    4
     """
 
     num_weights: int
@@ -104,6 +136,11 @@ class Problem(NamedTuple):
         least_squares: the same problem as a sequence of linear gradients; None: it is no least squares.
         stream: inputs of its own; a run then has no shift. None: the inputs are those of the shift.
         label: what `repr` shows.
+
+    >>> import resonance_jax as rj
+    >>> problem = rj.problems.linear_regression(dim=3, samples=1)
+    >>> problem.dim, problem.measure
+    (3, 'distance')
     """
 
     dim: int

@@ -41,7 +41,7 @@ def mlp_regression(
         dim: number of inputs.
         samples: draws per step.
         hidden: widths of the hidden layers.
-        input_variance: c.
+        input_variance: c, of each input around the mean.
         noise_variance: variance of the observation noise epsilon.
         loss_factor: 2 for the squared error, 1 for half of it.
         noisy_test: whether the targets of the test set carry observation noise too.

@@ -20,6 +20,10 @@ class Order(NamedTuple):
         rows: key, steps k (block,), state, number of rows, samples per step -> row numbers (block, samples); state.
             The number of rows is a multiple of the samples.
         label: what `repr` shows.
+
+    >>> rows, state = time().rows(None, jnp.arange(3), (), 4, 2)  # 4 rows, 2 a step: a pass takes two steps
+    >>> rows.tolist()
+    [[0, 1], [2, 3], [0, 1]]
     """
 
     init: Callable[[Array, int], Any]

@@ -18,10 +18,15 @@ def trajectory(key: Array, *, shift: Shift, num_steps: int, input_variance: Arra
         key: typed key, `jax.random.key(seed)`.
         shift: from `resonance_jax.shifts`.
         num_steps: length.
-        input_variance: c.
+        input_variance: c, of each input around the mean.
 
     Returns:
         `mean` and `sample`, each of shape (num_steps, dim). Traceable, so a point of a sweep.
+
+    >>> import resonance_jax as rj
+    >>> path = trajectory(jax.random.key(0), shift=rj.shifts.sinusoid(0.25), num_steps=4)
+    >>> [round(float(mean), 3) + 0 for mean in path["mean"][:, 0]], path["sample"].shape
+    ([0.0, 0.5, 0.0, -0.5], (4, 1))
     """
     checks.at_least_one("num_steps", num_steps, "give the length of the trajectory")
     checks.between("input_variance", input_variance, 0, jnp.inf, "give a variance")

@@ -31,6 +31,9 @@ def ar2(
 
     Returns:
         A shift of one input with memory (m_{k-1}, m_{k-2}).
+
+    >>> ar2(0.05)
+    ar2(f=0.05, variance=0.1, noise_variance=1e-05)
     """
     checks.between("f", f, 0, 0.5, "give a frequency in turns per step")
     checks.between("variance", variance, 0, jnp.inf, "give a variance", open_low=True)

@@ -25,6 +25,17 @@ class Shift(NamedTuple):
             `largest_safe_momentum` learn from it how far the inputs go.
         iid_variance: what the iid baseline, whose mean is 0, adds to the variance of the inputs.
         label: what `repr` shows.
+
+    >>> import jax.numpy as jnp
+    >>> def jumping(T):  # the mean jumps between -1 and 1 every T steps
+    ...     def inputs(key, k, state):
+    ...         mean = jnp.where(k // T % 2 == 0, -1.0, 1.0)
+    ...         return Inputs(mean[:, None], jnp.zeros(k.shape)), state
+    ...     return Shift(init=lambda key: (), inputs=inputs, label=f"jumping({T})")
+    >>> jumping(2)
+    jumping(2)
+    >>> jumping(2).inputs(None, jnp.arange(5), ())[0].mean[:, 0].tolist()
+    [-1.0, -1.0, 1.0, 1.0, -1.0]
     """
 
     init: Callable[[Array], Any]

@@ -23,6 +23,11 @@ def switching(T: ArrayLike, *, dim: ArrayLike, variance: ArrayLike, max_dim: int
 
     Returns:
         A shift without memory: the i-th mean follows from the key and i.
+
+    >>> shift = switching(2, dim=3, variance=0.5)
+    >>> inputs, _ = shift.inputs(jax.random.key(0), jnp.arange(4), ())
+    >>> (inputs.mean[0] == inputs.mean[1]).tolist(), (inputs.mean[1] == inputs.mean[2]).tolist()
+    ([True, True, True], [False, False, False])
     """
     checks.between("T", T, 0, jnp.inf, "give the steps between two switches; 0 is the iid baseline")
     checks.between("variance", variance, 0, jnp.inf, "give a variance")

@@ -42,7 +42,12 @@ class Rates(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """What `explain` returns; print it."""
+    """What `explain` returns; print it.
+
+    >>> still, moving = Rates(-0.02, -0.02, -0.02, 0.001), Rates(0.01, 0.02, 0.01, 0.001)
+    >>> Explanation(moving, still, "resonance", "it moves.", "Take a smaller momentum.", held=still).shift.grows
+    True
+    """
 
     shift: Rates  # or of recorded rows in their order
     baseline: Rates  # of iid inputs, or of the same rows shuffled

@@ -15,7 +15,13 @@ KNOWN = 0.25  # the frequency of an AR(2) process is given where its relative st
 
 
 class Fit(NamedTuple):
-    """What `fit` returns; print it."""
+    """What `fit` returns; print it.
+
+    >>> import resonance_jax as rj
+    >>> wave = np.sin(2 * np.pi * np.arange(400) / 20)
+    >>> round(rj.shifts.fit(wave, samples=1).period, 2)
+    20.0
+    """
 
     model: str  # "periodic", "ar2" or "resting"
     shift: Shift  # for runs and theory; it includes the offset

@@ -26,6 +26,11 @@ class Periodic(NamedTuple):
         basis: (r, dim), orthonormal rows; the mean is the sum of its coordinates times these. None: coordinates are
             the entries of the mean.
         random: whether the basis is that of one run, drawn from its key. Theory then holds for isotropic inputs alone.
+
+    >>> import resonance_jax as rj
+    >>> law = rj.shifts.sinusoid(0.125).law
+    >>> float(law.period), law.inputs(jnp.array(0.25)).mean.tolist()
+    (8.0, [0.5])
     """
 
     period: Array

@@ -34,6 +34,10 @@ class Redrawn(NamedTuple):
         interval: (), steps between two draws. 0 is the iid baseline: a new mean for every sample, which adds its
             variance to that of the inputs.
         variance: (), of each entry of the mean.
+
+    >>> import resonance_jax as rj
+    >>> rj.shifts.switching(6, dim=2, variance=0.5).law
+    Redrawn(interval=6.0, variance=0.5)
     """
 
     interval: Array

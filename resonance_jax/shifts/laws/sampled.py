@@ -22,7 +22,12 @@ BURN_IN = 10  # the first tenth of a path is left out
 
 
 class Sampled(NamedTuple):
-    """No law but the draws of the shift itself."""
+    """No law but the draws of the shift itself.
+
+    >>> import resonance_jax as rj
+    >>> rj.shifts.ar2(0.05).law
+    Sampled()
+    """
 
     num_coordinates = None
     isotropic = False

@@ -42,6 +42,11 @@ def integrate(B: GradientMatrix, *, alpha: Array, duration: Array, rk4_steps: in
     Returns:
         psi(T), (2n, 2n) with its entries in nested tuples, rescaled on the way: neither strong damping nor strong
         growth leaves the floating range.
+
+    >>> T = jnp.array(2 * jnp.pi, jnp.float32)  # a turn of theta'' = -theta brings it back
+    >>> psi = integrate(lambda phase: jnp.ones((1, 1)), alpha=jnp.array(0.0), duration=T, rk4_steps=64)
+    >>> (jnp.round(jnp.array(logscale.shift_by(psi.mantissa, psi.exponent)), 3) + 0).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
     dtype = duration.dtype
     n = jax.eval_shape(B, duration).shape[0]

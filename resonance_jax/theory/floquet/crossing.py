@@ -23,14 +23,18 @@ REAL = 0.05  # radians; a multiplier that is closer to +1 or -1 than this is tak
 
 
 class Crossing(NamedTuple):
-    """The multiplier of largest modulus: exp(rate * period) in modulus, at an angle."""
+    """The multiplier of largest modulus: exp(rate * period) in modulus, at an angle.
+
+    >>> Crossing(rate=jnp.array(0.01), angle=jnp.array(1.2)).kind
+    'pair'
+    """
 
     rate: Array  # (), growth of the mean per step
     angle: Array  # (), radians in [0, pi]; NaN where nothing grows, or more than one number or pair does
 
     @property
     def kind(self) -> str:
-        """In words, for plain numbers: where the growing multiplier left the unit circle.
+        """Where the growing multiplier left the unit circle, in words; for plain numbers.
 
         "+1": each period multiplies the growing mode by a positive number. "-1": each period turns it around. "pair":
         two modes feed each other and grow together, turning by the angle in each period; this is the first tongue of

@@ -20,7 +20,13 @@ GradientMatrix = Callable[[Array], Array]  # phase in [0, 1) -> B, (n, n)
 def gradient_matrix(
     shift: Shift, *, input_variance: Any = 1.0, loss_factor: ArrayLike = 2.0, bias: bool = True
 ) -> GradientMatrix:
-    """B = E[B_k] as a function of the phase of a periodic shift, for all weights."""
+    """B = E[B_k] as a function of the phase of a periodic shift, for all weights.
+
+    >>> import resonance_jax as rj
+    >>> B = gradient_matrix(rj.shifts.sinusoid(0.05))
+    >>> B(jnp.array(0.25)).tolist()  # where the mean is 0.5
+    [[2.5, 1.0], [1.0, 2.0]]
+    """
     law = periodic_law(shift)
     principal_variances(input_variance, contracts.num_inputs(shift))
     checks.between("loss_factor", loss_factor, 0, jnp.inf, "2 is the squared error, 1 half of it", open_low=True)

@@ -26,7 +26,14 @@ SURE = 3.0  # a rate may lie this many standard errors above its estimate
 
 
 class SafeMomentum(NamedTuple):
-    """What `largest_safe_momentum` found; print it."""
+    """What `largest_safe_momentum` found; print it.
+
+    >>> found = SafeMomentum(0.886, 0.151, 5e-05, (0.0001, 0.5), "Safe up to momentum 0.886.")
+    >>> print(found)
+    Safe up to momentum 0.886.
+    >>> found.mu - found.margin > 0.88
+    True
+    """
 
     mu: float  # nothing that was searched grows from `lowest` up to here; NaN if no momentum can be called safe
     frequency: float  # the first to grow above mu, in turns per step or as listed; NaN if nothing grows, or has none
