@@ -10,6 +10,8 @@ from pathlib import Path
 
 import jax
 import matplotlib.pyplot as plt
+import xarray as xr
+from matplotlib.figure import Figure
 
 import resonance_jax as rj
 import sweeps
@@ -70,15 +72,23 @@ def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
     stem = name.replace(":", "-")
     out.mkdir(parents=True, exist_ok=True)
     data.to_netcdf(out / f"{stem}.nc", engine="scipy")
-    picture = swept.figure(data)
-    if variant:
-        picture.text(0.995, 0.005, f"reading: {variant}", ha="right", va="bottom", fontsize=8, style="italic")
+    picture = draw(swept, data)
     picture.savefig(out / f"{stem}.png", dpi=150)
     plt.close(picture)
     claims = swept.claims(data)
     (out / f"{stem}.claims.md").write_text(table(claims))
     grid = " x ".join(f"{len(values)} {name}" for name, values in axes.items())
     return _report.Entry(name, swept.text, grid, claims, data.attrs, time.perf_counter() - begin)
+
+
+def draw(swept: SweepFile, data: xr.Dataset) -> Figure:
+    """The figure of a sweep file; its title names the reading."""
+    assert swept.figure is not None
+    picture = swept.figure(data)
+    variant = data.attrs["variant"]
+    if variant:
+        picture.suptitle(f"{picture.get_suptitle()}\nreading: {variant}", fontsize=11)
+    return picture
 
 
 def run_all(chosen: list[str], scale: str, out: Path, jobs: int, *, cache: bool) -> Iterator[_report.Entry]:

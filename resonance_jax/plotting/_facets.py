@@ -43,7 +43,7 @@ def select(data: xr.Dataset, sel: Mapping[str, Any]) -> tuple[xr.Dataset, list[s
     texts = []
     for dim, wanted in sel.items():
         if dim not in data.dims:
-            dims = ", ".join(map(str, data.dims))
+            dims = ", ".join(map(str, data["values"].dims))
             raise ValueError(f"sel names {dim!r}, which is not a dimension; choose from {dims}")
         if np.ndim(wanted) == 0:
             found = _index(data[dim], wanted)
@@ -71,9 +71,9 @@ def _index(values: xr.DataArray, wanted: Any) -> int:
 
 
 def assign_roles(data: xr.Dataset, asked: Roles, over: str) -> tuple[Roles, list[str]]:
-    """A role for every dimension with more than one value, and the dimensions that have none."""
+    """A role for every dimension of `values` with more than one of them, and the dimensions that have none."""
     given = [dim for dim in asked if dim]
-    dims = [str(dim) for dim in data.dims if dim != over]
+    dims = [str(dim) for dim in data["values"].dims if dim != over]
     for dim in given:
         if dim not in dims:
             raise ValueError(f"{dim!r} is not a dimension to draw; choose from {', '.join(dims) or 'none'}")

@@ -119,38 +119,55 @@ def contours(
     labels: bool = True,
     ax: Axes,
 ) -> Axes:
-    """Contours of the spectral radius: white at rho = 1, redder as rho grows, with the values of rho as labels.
+    """Contours of the spectral radius: white at rho = 1, redder as rho grows.
 
     Args:
         log_rho: log of the spectral radius over `x` and `y`.
         boundary: from `rj.theory.stability_boundary`; drawn as the line rho = 1 in the place of one interpolated
             between the cells, which misses the tip of a narrow tongue.
         x, y: dimensions on the horizontal and vertical axis.
-        labels: write rho on the lines.
+        labels: name the values of rho in a legend.
         ax: axes to draw on.
 
     Returns:
         The axes.
     """
-    if boundary is not None:
-        _line(boundary, x, y, ax, color="white", lw=2.0)
     rho: xr.DataArray = np.exp(log_rho.where(np.isfinite(log_rho)).transpose(y, x))  # pyright: ignore[reportAssignmentType]
     highest = float(rho.max())
-    if not float(rho.min()) < 1 < highest:
-        return ax
     above = [level for level in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1, highest) if 1 < level < highest]
-    levels = [1.0, *above]
-    colours = REDNESS(np.linspace(0, 1, len(levels)))
-    widths = [2.0] + [1.6] * len(above)
+    colours = REDNESS(np.linspace(0, 1, 1 + len(above)))
+    shown = {1.0: colours[0]} if float(rho.min()) < 1 < highest else {}
     if boundary is not None:
-        levels, colours, widths = levels[1:], colours[1:], widths[1:]
-    if not levels:
-        return ax
-    lines = ax.contour(rho[x], rho[y], rho, levels=levels, colors=colours, linewidths=widths)
-    lines.set_path_effects([effects.withStroke(linewidth=2.8, foreground="black")])
-    for text in ax.clabel(lines, fmt="%.3g", fontsize=8, colors="white") if labels else []:
-        text.set_path_effects([effects.withStroke(linewidth=2.0, foreground="black")])
+        shown = {1.0: colours[0]} if boundary.sizes["point"] else {}
+        _line(boundary, x, y, ax, color="white", lw=2.0)
+    elif shown:
+        _contour(rho, x, y, ax, [1.0], colours[:1], 2.0)
+    if above:
+        _contour(rho, x, y, ax, above, colours[1:], 1.6)
+        shown |= dict(zip(above, colours[1:], strict=True))
+    if labels and shown:
+        lines = [Line2D([], [], color=colour, lw=1.8, label=f"{level:.4g}") for level, colour in shown.items()]
+        _legend(ax, lines, "lower left", title=r"$\rho$ of the theory")
     return ax
+
+
+def _contour(values: xr.DataArray, x: str, y: str, ax: Axes, levels: list[float], colours: Any, width: float) -> None:
+    lines = ax.contour(values[x], values[y], values, levels=levels, colors=colours, linewidths=width)
+    lines.set_path_effects([effects.withStroke(linewidth=width + 1.2, foreground="black")])
+
+
+def _legend(ax: Axes, handles: list[Line2D], loc: str, title: str | None = None) -> None:
+    legend = ax.legend(
+        handles=handles,
+        loc=loc,
+        title=title,
+        fontsize=8,
+        title_fontsize=8,
+        facecolor="0.3",
+        labelcolor="white",
+        framealpha=0.9,
+    )
+    legend.get_title().set_color("white")
 
 
 def _line(boundary: xr.Dataset, x: str, y: str, ax: Axes, **style: Any) -> None:
@@ -196,5 +213,5 @@ def zero_lines(
                 )
                 lines.set_path_effects([effects.withStroke(linewidth=3.2, foreground="black")])
         handles.append(Line2D([], [], color=color, ls=style, lw=1.8, label=name if found else f"{name}: no zero here"))
-    ax.legend(handles=handles, loc=loc, fontsize=8, facecolor="0.3", labelcolor="white", framealpha=0.9)
+    _legend(ax, handles, loc)
     return ax
