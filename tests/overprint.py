@@ -25,10 +25,13 @@ def _drawn(figure: Figure) -> list[tuple[Text, Any]]:
     hidden = set()
     for ax in (*figure.axes, *(child for parent in figure.axes for child in parent.child_axes)):
         for axis in (ax.xaxis, ax.yaxis):
-            low, high = sorted(axis.get_view_interval())
+            scale = axis.get_transform().transform
+            low, high = sorted(scale(np.array(axis.get_view_interval())))
             margin = 1e-6 * (high - low)
             ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
-            outside = [tick for tick in ticks if not low - margin <= tick.get_loc() <= high + margin]
+            outside = [
+                tick for tick in ticks if not low - margin <= scale(np.array([tick.get_loc()]))[0] <= high + margin
+            ]
             hidden |= {id(label) for tick in outside for label in (tick.label1, tick.label2)}
         if not ax.axison:
             hidden |= {id(text) for axis in (ax.xaxis, ax.yaxis) for text in axis.findobj(Text)}

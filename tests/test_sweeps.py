@@ -23,6 +23,7 @@ from sweeps import _heatmap, _report, _response, _run, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
 from sweeps._run import in_order
 from sweeps._shared import SCALES
+from tests.overprint import overprinted
 
 NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
@@ -34,17 +35,30 @@ def test_tiny(name, monkeypatch):
         monkeypatch.setattr(shared, "NUM_STEPS", steps)
         monkeypatch.setattr(shared, "TAIL", steps)
     monkeypatch.setattr(exp5_adam, "TAIL", 1000)
+    monkeypatch.setattr(_heatmap, "boundary", lambda *_: xr.Dataset({"f": ("point", [0.0]), "mu": ("point", [0.96])}))
     module = importlib.import_module(f"sweeps.{name}")
     for package in getattr(module, "NEEDS", ()):
         pytest.importorskip(package)
     with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
         data = rj.sweep(module.point, module.axes("tiny"))
     assert all(np.isfinite(data[variable]).all() for variable in data)
-    assert isinstance(module.figure(data), matplotlib.figure.Figure)
+    figure = module.figure(data)
+    assert isinstance(figure, matplotlib.figure.Figure)
+    assert overprinted(figure) == []
     monkeypatch.setattr(rj, "sweep", lambda *_, **__: pytest.fail("claims read the dataset and run nothing"))
     claims = module.claims(data)
     assert claims
     assert all(isinstance(claim, Claim) and claim.measured and claim.where for claim in claims)
+
+
+def test_the_tip_of_the_tongue_is_drawn_on_a_coarse_grid():
+    """Theory: no frequency resonates below 0.9654. The cells of this grid are 0.01 apart."""
+    axes = {"seed": [0], "f": np.linspace(0.01, 0.05, 5), "mu": np.linspace(0.95, 0.999, 6)}
+    data = xr.DataArray(np.zeros((1, 5, 6)), axes)
+    ax = _heatmap._draw(data, data.isel(seed=0), _heatmap.ETA).axes[0]
+    (edge,) = ax.lines
+    assert np.nanmin(edge.get_ydata()) == pytest.approx(0.9654, abs=1e-3)
+    assert edge.get_color() == "white"
 
 
 VARIANTS = [
