@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 import numpy as np
@@ -224,7 +224,7 @@ def plot(
     out: Path | None,
     file: Path | None,
     output: str | None,
-    roles: Mapping[str, str | None],
+    roles: Mapping[str, Any],
     sel: Sequence[str],
 ) -> None:
     data = _load(path)

@@ -71,12 +71,16 @@ def boundary(eta: float, f: tuple[float, float], mu: tuple[float, float]) -> xr.
     return rj.theory.stability_boundary(lambda f, mu: predicted(f, mu, eta)["predicted_rate"], f=f, mu=mu)
 
 
+def ranges(data: xr.DataArray | xr.Dataset) -> list[tuple[float, float]]:
+    """Smallest and largest f, and mu."""
+    return [(float(values.min()), float(values.max())) for values in (data.f, data.mu)]
+
+
 def _draw(data: xr.DataArray, rate: xr.DataArray, eta: float, **settings) -> Figure:
-    ranges = [(float(values.min()), float(values.max())) for values in (data.f, data.mu)]
     ax = rj.plotting.heatmap(
         rj.log10_mean(data, "seed").rename("log10_distance"),
         log_rho=rate / data.f,  # log rho = rate * period
-        boundary=boundary(eta, *ranges),
+        boundary=boundary(eta, *ranges(data)),
         limits=(-20, 20),
         period_axis=True,
         **settings,

@@ -92,11 +92,8 @@ def _panel(data: xr.Dataset, optimizer: Optimizer, samples: int, ax: Axes) -> No
     """Without a colour bar; the largest safe momentum as a line, where it lies in the picture, and in the title."""
     safe = _optimizers.SAFE[optimizer][samples]
     title = f"{TITLES[optimizer]}, {samples} sample{'s' if samples > 1 else ''}\nlargest safe momentum: {safe:.4f}"
-    rj.plotting.heatmap(data.log10_distance.median("seed"), limits=(-20, 20), ax=ax)
+    rj.plotting.heatmap(data.log10_distance.median("seed"), limits=(-20, 20), colorbar=False, ax=ax)
     ax.set_title(title, fontsize=10)
-    bar = ax.collections[0].colorbar
-    if bar is not None:
-        bar.remove()
     rj.plotting.zero_lines({_noise.NOTIONS[notion]: rate for notion, rate in _noise.over_seeds(data).items()}, ax=ax)
     limits = ax.get_ylim()
     ax.axhline(safe, color="white", ls="-.", lw=1.2, label="largest safe momentum, all frequencies")

@@ -1,10 +1,11 @@
 """Means over seeds and how far they can be trusted."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
 RESAMPLES = 999
-TINY = np.finfo(float).tiny
 
 
 def mean_and_band(
@@ -46,7 +47,7 @@ def mean_and_band(
     there = data.notnull().dot(weights, dim)
     resampled = values.fillna(0).dot(weights, dim) / there.where(there > 0)
     if log10:
-        resampled = top + np.log10(np.maximum(resampled, TINY))
+        resampled = top + _log10(resampled)
     low, high = (resampled.quantile(end, "resample").drop_vars("quantile") for end in ends)
     return mean, low.where(~overflown, np.inf), high.where(~overflown, np.inf)
 
@@ -61,7 +62,12 @@ def mean_of(data: xr.DataArray, dim: str, *, log10: bool = False) -> xr.DataArra
     if not log10:
         return data.mean(dim)
     top = _top(data, dim)
-    return top + np.log10(np.maximum((10.0 ** (data - top)).mean(dim), TINY))
+    return top + _log10((10.0 ** (data - top)).mean(dim))
+
+
+def _log10(data: xr.DataArray) -> Any:
+    """Finite for 0."""
+    return np.log10(np.maximum(data, np.finfo(float).tiny))
 
 
 def _top(data: xr.DataArray, dim: str) -> xr.DataArray:

@@ -147,7 +147,7 @@ def contours(
         shown |= dict(zip(above, colours[1:], strict=True))
     if labels and shown:
         lines = [Line2D([], [], color=colour, lw=1.8, label=f"{level:.4g}") for level, colour in shown.items()]
-        _legend(ax, lines, "lower left", title=r"$\rho$ of the theory")
+        _legend(ax, lines, title=r"$\rho$ of the theory")
     return ax
 
 
@@ -156,10 +156,10 @@ def _contour(values: xr.DataArray, x: str, y: str, ax: Axes, levels: list[float]
     lines.set_path_effects([effects.withStroke(linewidth=width + 1.2, foreground="black")])
 
 
-def _legend(ax: Axes, handles: list[Line2D], loc: str, title: str | None = None) -> None:
+def _legend(ax: Axes, handles: list[Line2D], title: str | None = None) -> None:
     legend = ax.legend(
         handles=handles,
-        loc=loc,
+        loc="lower left",
         title=title,
         fontsize=8,
         title_fontsize=8,
@@ -182,16 +182,13 @@ def _line(boundary: xr.Dataset, x: str, y: str, ax: Axes, **style: Any) -> None:
     line.set_path_effects([effects.withStroke(linewidth=line.get_linewidth() + 1.4, foreground="black")])
 
 
-def zero_lines(
-    rates: Mapping[str, xr.DataArray | xr.Dataset], *, x: str = "f", y: str = "mu", loc: str = "lower left", ax: Axes
-) -> Axes:
+def zero_lines(rates: Mapping[str, xr.DataArray | xr.Dataset], *, x: str = "f", y: str = "mu", ax: Axes) -> Axes:
     """The line on which each rate changes its sign, with a legend that also names rates without such a line.
 
     Args:
         rates: name -> values over `x` and `y`, between which the line is interpolated, or the line itself, from
             `rj.theory.stability_boundary`; at most four of them.
         x, y: dimensions on the horizontal and vertical axis.
-        loc: where the legend is.
         ax: axes to draw on.
 
     Returns:
@@ -213,5 +210,5 @@ def zero_lines(
                 )
                 lines.set_path_effects([effects.withStroke(linewidth=3.2, foreground="black")])
         handles.append(Line2D([], [], color=color, ls=style, lw=1.8, label=name if found else f"{name}: no zero here"))
-    _legend(ax, handles, loc)
+    _legend(ax, handles)
     return ax
