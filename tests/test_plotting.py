@@ -55,6 +55,20 @@ def test_contours_are_white_at_one_and_redder_above():
         assert np.allclose(rho, 1, atol=0.05)
 
 
+def test_an_exact_boundary_takes_the_place_of_the_white_line():
+    edge = xr.Dataset({"f": ("point", [0.01, 0.02, np.nan]), "mu": ("point", [0.96, 0.97, np.nan])})
+    ax = heatmap(VALLEY, log_rho=VALLEY / 3, boundary=edge)
+    assert ax.collections[1].levels[0] > 1
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), edge.f)
+    assert ax.get_legend().get_texts()[0].get_text() == "1"
+    lines = zero_lines({"traced": edge, "none": edge.isel(point=[])}, ax=plt.subplots()[1])
+    np.testing.assert_array_equal(lines.lines[0].get_ydata(), edge.mu)
+    assert [text.get_text() for text in lines.get_legend().get_texts()] == ["traced", "none: no zero here"]
+    assert len(heatmap(VALLEY, boundary=edge).lines) == 1
+    with pytest.raises(ValueError, match=r"boundary must hold 'f' and 'mu', got f; call stability_boundary with"):
+        heatmap(VALLEY, boundary=edge[["f"]])
+
+
 def test_contours_pass_over_infinite_values_and_empty_charts():
     _, ax = plt.subplots()
     contours((VALLEY / 3).where(VALLEY.f > 0, -np.inf), ax=ax)

@@ -135,25 +135,22 @@ def contours(
     rho: xr.DataArray = np.exp(log_rho.where(np.isfinite(log_rho)).transpose(y, x))  # pyright: ignore[reportAssignmentType]
     highest = float(rho.max())
     above = [level for level in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(1, highest) if 1 < level < highest]
-    colours = REDNESS(np.linspace(0, 1, 1 + len(above)))
-    shown = {1.0: colours[0]} if float(rho.min()) < 1 < highest else {}
+    levels = [1.0, *above] if float(rho.min()) < 1 < highest else above
+    colours = dict(zip([1.0, *above], REDNESS(np.linspace(0, 1, 1 + len(above))), strict=True))
     if boundary is not None:
-        shown = {1.0: colours[0]} if boundary.sizes["point"] else {}
         _line(boundary, x, y, ax, color="white", lw=2.0)
-    elif shown:
-        _contour(rho, x, y, ax, [1.0], colours[:1], 2.0)
-    if above:
-        _contour(rho, x, y, ax, above, colours[1:], 1.6)
-        shown |= dict(zip(above, colours[1:], strict=True))
-    if labels and shown:
-        lines = [Line2D([], [], color=colour, lw=1.8, label=f"{level:.4g}") for level, colour in shown.items()]
-        _legend(ax, lines, title=r"$\rho$ of the theory")
+        levels = above
+    if levels:
+        chosen = [colours[level] for level in levels]
+        lines = ax.contour(
+            rho[x], rho[y], rho, levels=levels, colors=chosen, linewidths=[2.0 - 0.4 * (level > 1) for level in levels]
+        )
+        lines.set_path_effects([effects.withStroke(linewidth=2.8, foreground="black")])
+    drawn = [1.0, *above] if boundary is not None and boundary.sizes["point"] else levels
+    if labels and drawn:
+        handles = [Line2D([], [], color=colours[level], lw=1.8, label=f"{level:.4g}") for level in drawn]
+        _legend(ax, handles, title=r"$\rho$ of the theory")
     return ax
-
-
-def _contour(values: xr.DataArray, x: str, y: str, ax: Axes, levels: list[float], colours: Any, width: float) -> None:
-    lines = ax.contour(values[x], values[y], values, levels=levels, colors=colours, linewidths=width)
-    lines.set_path_effects([effects.withStroke(linewidth=width + 1.2, foreground="black")])
 
 
 def _legend(ax: Axes, handles: list[Line2D], title: str | None = None) -> None:
