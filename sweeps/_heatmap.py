@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 import resonance_jax as rj
 from resonance_jax import Claim
+from sweeps._agreement import base_rates
 from sweeps._shared import pick
 
 ETA = 0.01  # table of experiment 1
@@ -130,7 +131,8 @@ def claims(data: xr.Dataset, *, where: str, least: float) -> list[Claim]:
         Claim(
             "rho of the theory predicts which runs diverge",
             where,
-            f"rho > 1 agrees with a median distance above 1 on {agreeing:.2%} of {found.size} pixels",
+            f"rho > 1 agrees with a median distance above 1 on {agreeing:.2%} of {found.size} pixels; "
+            + base_rates(rate > 0, found),
             f"at least {least:.0%}",
             agreeing >= least,
         ),

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 import resonance_jax as rj
 from resonance_jax import Claim
 from sweeps import _heatmap, _noise
+from sweeps._agreement import base_rates
 from sweeps._shared import each, pick
 
 SAMPLES = np.array([1, 5, 20])
@@ -65,8 +66,16 @@ def figure(data: xr.Dataset) -> Figure:
 def claims(data: xr.Dataset) -> list[Claim]:
     found, diverged = _noise.over_seeds(data), _heatmap.diverged(data.log10_distance)
     pixels = ("f", "mu")
+
+    def per_samples(values: xr.DataArray) -> str:
+        return each(values.values, ".1%", "samples", SAMPLES)
+
     agreeing = {notion: (diverged == (rate > 0)).mean(pixels).values for notion, rate in found.items()}
     said = {notion: each(share, ".2%", "samples", SAMPLES) for notion, share in agreeing.items()}
+    said = {
+        notion: f"{text}; {base_rates(found[notion] > 0, diverged, per_samples, pixels)}"
+        for notion, text in said.items()
+    }
     least = LEAST[_noise.reading(data)]
     typical, square = found["almost_sure"] > 0, found["mean_square"] > 0
     outside = (typical & ~square).mean(pixels).values
