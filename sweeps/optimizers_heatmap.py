@@ -126,7 +126,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
         )
 
     def worst(values: xr.DataArray) -> str:
-        return f"from {float(values.min()):.1%} to {float(values.max()):.1%}"
+        return f"{float(values.min()):.1%} to {float(values.max()):.1%}"
 
     agreeing = runs == typical
     outside = typical & ~square

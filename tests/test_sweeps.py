@@ -19,8 +19,10 @@ import sweeps
 from resonance_jax.engine.axes import check_axis
 from resonance_jax.jobs import sweepfile
 from resonance_jax.jobs.claims import Claim, table
-from sweeps import _heatmap, _report, _response, _run, exp5_adam, exp6_mlp
+from sweeps import _entries, _heatmap, _response, _run, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
+from sweeps._agreement import base_rates
+from sweeps._captions import CAPTIONS
 from sweeps._run import in_order
 from sweeps._shared import SCALES
 from tests.overprint import overprinted
@@ -89,9 +91,9 @@ def test_a_sweep_of_the_report_has_figure_and_claims(monkeypatch, tmp_path):
 
 
 def test_report_names_known_variants():
-    assert set(_report.READINGS) <= set(VARIANTS)
+    assert set(_entries.READINGS) <= set(VARIANTS)
     assert [name for name in in_order() if ":" not in name] != sorted(NAMES)  # as in the paper, not by name
-    assert set(in_order()) == {*NAMES, *_report.READINGS}
+    assert set(in_order()) == {*NAMES, *_entries.READINGS}
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +116,14 @@ def test_report_holds_figures_and_claims(report):
     page, text = ((report / f"report.{kind}").read_text() for kind in ("html", "md"))
     assert page.count("data:image/png;base64,") == 2
     assert "http" not in page  # opens offline
-    assert page.index("<table>") < page.index("<img")  # the table of claims on top
+    order = [page.index(part) for part in ("What does not hold", "<h2>Contents", "<img", "<h2>Seconds")]
+    assert order == sorted(order)
+    assert "2 of 2 figures, 8 statements: " in page
+    for written in (page, text):
+        assert "The text states neither the vertical scale nor the colours." in written
+        assert "Right: their power spectral densities." in written  # the caption
+        assert "signals_sinusoid.nc" in written
+        assert "signals_sinusoid.html" not in written  # no explorer was written
     for name in (
         "signals_sinusoid",
         "exp3_square_wave:sum",
@@ -191,6 +200,44 @@ def test_first_heatmap_writes_dataset_picture_and_claims(first_heatmap):
 def test_first_heatmap_fits_into_two_gibibytes(first_heatmap):
     _, printed = first_heatmap
     assert 1e5 < int(printed.split("peak KiB")[1]) < 2 * 2**20
+
+
+def entry(claims, name="exp1_sinusoid"):
+    return _entries.Entry(name, "Title.", "2 f", claims, {"variant": ""}, 1.0)
+
+
+def test_verdicts_in_words():
+    holds, fails, unclear = (Claim("a", "b", "c", "d", verdict) for verdict in (True, False, None))
+    assert _entries.counted([holds]) == "the one statement holds"
+    assert _entries.counted([holds, holds]) == "all 2 statements hold"
+    assert _entries.counted([fails]) == "1 statement: 1 does not hold"
+    said = "5 statements: 2 hold, 2 do not hold, 1 cannot be decided from the text"
+    assert _entries.counted([unclear, fails, fails, holds, holds]) == said
+    failed = _entries.failures([entry([unclear, fails._replace(why="Rounding.")]), entry([holds, fails], "exp2_ar2")])
+    assert [_entries.reason(claim) for _, claim in failed] == ["Rounding.", "Not known.", "Not known."]
+
+
+def test_every_figure_has_a_caption():
+    assert set(CAPTIONS) == set(NAMES)
+
+
+def test_base_rates():
+    predicted = xr.DataArray([True, True, False, False], dims="f")
+    found = xr.DataArray([True, False, False, False], dims="f")
+    assert base_rates(predicted, found) == 'balanced accuracy 83.3%; "never diverges" agrees on 75.0%'
+    counted = xr.DataArray([True, True, False, False], dims="f")
+    assert base_rates(predicted, found, where=counted) == 'balanced accuracy 50.0%; "never diverges" agrees on 50.0%'
+    assert base_rates(predicted, xr.zeros_like(found)) == 'balanced accuracy 50.0%; "never diverges" agrees on 100.0%'
+
+
+def test_table_says_why():
+    rows = [Claim("a", "b", "c", "d", True, why="moot"), Claim("a", "b", "c", "d", False, why="rounding")]
+    assert table(rows).splitlines()[0] == "| statement | where | measured | expected | verdict | why |"
+    assert table(rows).splitlines()[2:] == [
+        "| a | b | c | d | holds |  |",
+        "| a | b | c | d | does not hold | rounding |",
+    ]
+    assert "why" not in table(rows[:1])
 
 
 def test_table_of_claims():
