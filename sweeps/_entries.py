@@ -66,7 +66,9 @@ def counted(claims: list[Claim]) -> str:
     """
     count = Counter(claim.holds for claim in claims)
     if count[True] == len(claims):
-        return "the one statement holds" if len(claims) == 1 else f"all {len(claims)} statements hold"
+        return {1: "the one statement holds", 2: "both statements hold"}.get(
+            len(claims), f"all {len(claims)} statements hold"
+        )
     parts = [
         f"{count[True]} hold{'s' * (count[True] == 1)}",
         f"{count[False]} do{'es' * (count[False] == 1)} not hold",
@@ -76,11 +78,21 @@ def counted(claims: list[Claim]) -> str:
     return f"{len(claims)} statement{'s' * (len(claims) > 1)}: {', '.join(said)}"
 
 
-def failures(entries: list[Entry]) -> list[tuple[Entry, Claim]]:
-    """Statements that do not hold, then those that cannot be decided."""
-    found = [(entry, claim) for entry in entries for claim in entry.claims if not claim.holds]
-    return sorted(found, key=lambda pair: pair[1].holds is None)
+class Failure(NamedTuple):
+    """A statement that does not hold, or cannot be decided, and the figures that say so."""
+
+    claim: Claim
+    why: str
+    entries: list[Entry]
 
 
-def reason(claim: Claim) -> str:
-    return claim.why or NOT_KNOWN
+def failures(entries: list[Entry]) -> list[Failure]:
+    """Statements that do not hold, then those that cannot be decided; one that fails in several readings counts once."""
+    found: dict[tuple[Any, ...], Failure] = {}
+    for entry in entries:
+        for claim in entry.claims:
+            if not claim.holds:
+                why = claim.why or NOT_KNOWN
+                key = (claim.statement, claim.where, claim.holds, why)
+                found.setdefault(key, Failure(claim, why, [])).entries.append(entry)
+    return sorted(found.values(), key=lambda failure: failure.claim.holds is None)

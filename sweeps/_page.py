@@ -5,14 +5,14 @@ import html
 from pathlib import Path
 
 from resonance_jax.jobs.claims import Claim
-from sweeps._entries import Entry, counted, failures, reason
+from sweeps._entries import Entry, counted, failures
 
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 90rem; margin: 2rem auto; padding: 0 1.5rem; color: #222 }
 h1 { margin-bottom: 0.3rem } .lead { font-size: 18px; margin: 0 0 0.3rem } a { color: #0b57a4 }
 h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem }
 .small, figcaption { color: #555; font-size: 13px } figure { margin: 0 } img { max-width: 100%; max-height: 58rem }
-.failed li { margin-bottom: 0.6rem } .contents { columns: 24rem } .contents li { break-inside: avoid }
+.failed li { margin-bottom: 0.6rem } .contents { columns: 24rem; column-gap: 2.5rem } .contents li { break-inside: avoid }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1.5rem; align-items: start }
 table { border-collapse: collapse; width: 100% }
 td, th { border: 1px solid #ccc; padding: 0.3rem 0.5rem; text-align: left; vertical-align: top; font-size: 13px }
@@ -45,12 +45,14 @@ def page(out: Path, entries: list[Entry], title: str, head: list[str]) -> str:
 
 def _failed(entries: list[Entry]) -> str:
     """What does not hold, with one sentence each on why."""
-    lines = [
-        f"<li><b>{html.escape(claim.statement)}</b> "
-        f'(<a href="#{entry.stem}">{html.escape(entry.name)}</a>; {html.escape(claim.where)}'
-        f"{'; cannot be decided' * (claim.holds is None)})<br>{html.escape(reason(claim))}</li>"
-        for entry, claim in failures(entries)
-    ]
+    lines = []
+    for claim, why, figures in failures(entries):
+        links = ", ".join(f'<a href="#{entry.stem}">{html.escape(entry.name)}</a>' for entry in figures)
+        undecided = "; cannot be decided" if claim.holds is None else ""
+        lines.append(
+            f"<li><b>{html.escape(claim.statement)}</b> ({links}; {html.escape(claim.where)}{undecided})<br>"
+            f"{html.escape(why)}</li>"
+        )
     return f'<h2>What does not hold</h2><ul class="failed">{"".join(lines)}</ul>' if lines else ""
 
 

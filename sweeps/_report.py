@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from resonance_jax.jobs.claims import table
-from sweeps._entries import Entry, counted, failures, reason
+from sweeps._entries import Entry, counted, failures
 from sweeps._page import page
 
 TITLE = "Resonance in weight space: statements and measurements"
@@ -41,7 +41,9 @@ def _markdown(out: Path, entries: list[Entry], head: list[str]) -> str:
     failed = failures(entries)
     if failed:
         parts.append("## What does not hold\n")
-        parts += [f"- **{claim.statement}** ({entry.name}; {claim.where}). {reason(claim)}" for entry, claim in failed]
+        for claim, why, figures in failed:
+            links = ", ".join(f"[{entry.name}](#{entry.stem})" for entry in figures)
+            parts.append(f"- **{claim.statement}** ({links}; {claim.where}). {why}")
         parts.append("")
     parts.append("## Contents\n")
     parts += [f"- [{entry.name}](#{entry.stem}): {counted(entry.claims)}" for entry in entries]

@@ -152,7 +152,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
             f"share of the pixels whose median run diverges: {listed(runs)}",
             "of heavy ball's share at most a fifth at twenty samples, at most half at one",
             bool(ahead[-1] <= heavy[-1] / 5 and ahead[0] <= heavy[0] / 2),
-            why="At twenty samples it removes about three quarters; the fifth was a guess made before the runs.",
+            why="At twenty samples it removes about three quarters, where four fifths were expected.",
         ),
         Claim(
             "the region of mean-square growth encloses that of typical growth, for every optimizer",

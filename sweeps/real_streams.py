@@ -102,6 +102,7 @@ def figure(data: xr.Dataset) -> Figure:
                 ax.set_title(str(stream))
             ax.set(xscale="log", yscale="log", xlim=(1e-4, 1), ylim=(1, 1e-2))
             ax.set_yticks([1, 0.5, 0.1, 0.01], labels=["0", "0.5", "0.9", "0.99"])
+            ax.set_xticks([1e-4, 1e-2, 1])
             ax.minorticks_off()
     for ax in panels[-1]:
         ax.set_xlabel("step size / largest")

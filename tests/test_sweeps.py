@@ -209,12 +209,19 @@ def entry(claims, name="exp1_sinusoid"):
 def test_verdicts_in_words():
     holds, fails, unclear = (Claim("a", "b", "c", "d", verdict) for verdict in (True, False, None))
     assert _entries.counted([holds]) == "the one statement holds"
-    assert _entries.counted([holds, holds]) == "all 2 statements hold"
+    assert _entries.counted([holds, holds]) == "both statements hold"
+    assert _entries.counted([holds] * 3) == "all 3 statements hold"
     assert _entries.counted([fails]) == "1 statement: 1 does not hold"
     said = "5 statements: 2 hold, 2 do not hold, 1 cannot be decided from the text"
     assert _entries.counted([unclear, fails, fails, holds, holds]) == said
-    failed = _entries.failures([entry([unclear, fails._replace(why="Rounding.")]), entry([holds, fails], "exp2_ar2")])
-    assert [_entries.reason(claim) for _, claim in failed] == ["Rounding.", "Not known.", "Not known."]
+    rounding = fails._replace(why="Rounding.")
+    failed = _entries.failures([entry([unclear, rounding]), entry([holds, fails, rounding], "exp2_ar2")])
+    assert [(failure.why, [one.name for one in failure.entries]) for failure in failed] == [
+        ("Rounding.", ["exp1_sinusoid", "exp2_ar2"]),
+        ("Not known.", ["exp2_ar2"]),
+        ("Not known.", ["exp1_sinusoid"]),
+    ]
+    assert failed[-1].claim.holds is None
 
 
 def test_every_figure_has_a_caption():
