@@ -87,7 +87,7 @@ class Failure(NamedTuple):
 
 
 def failures(entries: list[Entry]) -> list[Failure]:
-    """Statements that do not hold, then those that cannot be decided; one that fails in several readings counts once."""
+    """Statements that do not hold, then those that cannot be decided; one that fails in several readings comes once."""
     found: dict[tuple[Any, ...], Failure] = {}
     for entry in entries:
         for claim in entry.claims:

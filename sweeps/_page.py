@@ -12,7 +12,8 @@ body { font: 15px/1.5 system-ui, sans-serif; max-width: 90rem; margin: 2rem auto
 h1 { margin-bottom: 0.3rem } .lead { font-size: 18px; margin: 0 0 0.3rem } a { color: #0b57a4 }
 h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem }
 .small, figcaption { color: #555; font-size: 13px } figure { margin: 0 } img { max-width: 100%; max-height: 58rem }
-.failed li { margin-bottom: 0.6rem } .contents { columns: 24rem; column-gap: 2.5rem } .contents li { break-inside: avoid }
+.failed li { margin-bottom: 0.6rem }
+.contents { columns: 24rem; column-gap: 2.5rem } .contents li { break-inside: avoid }
 .pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(26rem, 1fr)); gap: 1.5rem; align-items: start }
 table { border-collapse: collapse; width: 100% }
 td, th { border: 1px solid #ccc; padding: 0.3rem 0.5rem; text-align: left; vertical-align: top; font-size: 13px }
