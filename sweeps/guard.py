@@ -277,7 +277,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
             f"lower on {_each(better, '.1%')}",
             f"at least {LEAST:.0%} of the runs of each experiment",
             bool((costless >= LEAST).all()),
-            why="Momentum bears larger steps than SGD without it, so there are step sizes at which letting go loses a run.",
+            why="Momentum bears larger steps than SGD without it; at such a step size, letting go loses the run.",
         ),
     ]
     if "6" in names:
@@ -292,7 +292,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 f"largest share that goes away on one of these experiments: {_each(most, '.1%')}",
                 "above 0% for each",
                 bool((most > 0).all()),
-                why="Adaptive restart and momentum 0.9 keep the runs of the paper's settings, though not those on streams.",
+                why="Adaptive restart and momentum 0.9 keep the runs of the paper's settings, but not those on streams.",
             ),
         ]
     if "restart" in others:
