@@ -14,7 +14,6 @@ import typer
 app = typer.Typer(
     help="Sweeps over SGD with momentum on drifting data, as jobs that never lose finished work.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -93,6 +92,40 @@ def _fail(message: str) -> None:
     raise typer.Exit(BAD_INPUT)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        from resonance_jax._version import __version__
+
+        print(f"resonance_jax {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@one_line
+def init(
+    out: Annotated[Path, typer.Argument(metavar="FILE.py", help="Sweep file to write.")] = Path("my_sweep.py"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the file if it exists.")] = False,
+) -> None:
+    """Write a commented sweep file that runs, to begin with.
+
+    \b
+    resonance init my_sweep.py
+    resonance run my_sweep.py --out my.zarr
+    """
+    from resonance_cli.starter import init
+
+    init(out, force)
+
+
 @app.command()
 @one_line
 def run(
@@ -120,7 +153,7 @@ def run(
     """Run a sweep file into a store, chunk after chunk.
 
     \b
-    resonance run sweeps/exp1_sinusoid.py --out heat.zarr
+    resonance run my_sweep.py --out my.zarr
     resonance run my_sweep.py --set mu=0.9:0.999:50 --set seed=0..9 --out my.zarr --resume
     resonance run my_sweep.py --out my.zarr --shard $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT --resume
 
@@ -166,7 +199,7 @@ def plan(
     Cells, chunks, memory and time, measured on one to three chunks.
 
     \b
-    resonance plan sweeps/exp6_mlp.py --scale paper
+    resonance plan my_sweep.py --scale paper
     resonance plan my_sweep.py --chunk 10000 --shard 1/8
     """
     from resonance_cli import commands
@@ -189,33 +222,36 @@ def plan(
 @app.command()
 @one_line
 def status(store: StorePath, as_json: AsJson = False) -> None:
-    """Show how much of a store is finished.
+    """Show how much of a store is finished, and whether a job is at work on it.
 
-    Chunks done, missing and damaged, cells by status, and the jobs that wrote to it.
+    Chunks done, missing and damaged, cells by status, the jobs that wrote to it (running, finished, stopped, failed or
+    killed), and an estimate of the time left.
 
     \b
-    resonance status heat.zarr
+    resonance status my.zarr
     """
-    from resonance_cli import commands
+    from resonance_cli.status import status
 
-    commands.status(store, as_json)
+    status(store, as_json)
 
 
 @app.command()
 @one_line
 def export(
-    store: StorePath, out: Annotated[Path, typer.Argument(metavar="OUT.nc", help="NetCDF file to write.")]
+    store: StorePath,
+    out: Annotated[Path, typer.Argument(metavar="OUT.nc|.csv|.parquet", help="File to write.")],
 ) -> None:
-    """Write a store as one NetCDF file.
+    """Write a store as one file: NetCDF, CSV or Parquet, by its ending.
 
-    Cells that are not computed yet are NaN.
+    Cells that are not computed yet are NaN. A table has one row for each cell.
 
     \b
-    resonance export heat.zarr heat.nc
+    resonance export my.zarr my.nc
+    resonance export my.zarr my.csv
     """
-    from resonance_cli import commands
+    from resonance_cli.export import export
 
-    commands.export(store, out)
+    export(store, out)
 
 
 @app.command()
@@ -239,9 +275,9 @@ def plot(
     With the `figure` of a sweep file, or a plain picture: over the last axes, mean over seeds, panels over the others.
 
     \b
-    resonance plot heat.zarr --output growth_rate
-    resonance plot heat.zarr --x f --y mu --col eta --sel samples=1
-    resonance plot heat.zarr --file sweeps/exp1_sinusoid.py --out heat.png
+    resonance plot my.zarr --output growth_rate
+    resonance plot my.zarr --x f --y mu --col eta --sel samples=1
+    resonance plot my.zarr --file my_sweep.py --out heat.png
     """
     from resonance_cli import commands
 
@@ -346,6 +382,26 @@ def diagnose(
         force=force,
         cache=cache,
     )
+
+
+@app.command(
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    options_metavar="[NAME[:VARIANT] ...] [OPTIONS]",
+)
+@one_line
+def paper(context: typer.Context) -> None:
+    """Run the paper's experiments: figures, and each statement beside its number.
+
+    All of them and a report without further arguments, about ten minutes on two cores; `resonance paper --help` shows
+    the options, the same as of `python -m sweeps` in a clone.
+
+    \b
+    resonance paper --out results
+    resonance paper exp1_sinusoid --scale tiny
+    """
+    from sweeps.__main__ import main
+
+    raise typer.Exit(main(context.args, prog="resonance paper"))
 
 
 @app.command()

@@ -4,13 +4,11 @@ import json
 import os
 import sys
 import time
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
-import numpy as np
 
 import resonance_jax as rj
 from resonance_cli.printing import duration, say, size, table
@@ -20,7 +18,7 @@ from resonance_jax.engine.grid import Grid, prepare
 from resonance_jax.engine.progress import Bar, Lines
 from resonance_jax.jobs import job, sweepfile
 from resonance_jax.jobs.claims import table as claims_table
-from resonance_jax.jobs.layout import MEANINGS
+from resonance_jax.jobs.layout import MISSING
 from resonance_jax.jobs.plan import plan as plan_job
 from resonance_jax.jobs.shards import Shard
 from resonance_jax.jobs.stopping import Guard
@@ -175,50 +173,6 @@ def plan(
     table(rows)
 
 
-def status(path: Path, as_json: bool) -> None:
-    store = Store.open(path)
-    cells: Counter[int] = Counter()
-    whole = damaged = 0
-    for number in range(store.num_chunks):
-        found = store.read_status(number)
-        if found is None:
-            damaged += store.finished(number)
-            cells[0] += store.cells(number)
-        else:
-            whole += 1
-            cells.update({int(value): int(n) for value, n in zip(*np.unique(found, return_counts=True), strict=True)})
-    missing = store.num_chunks - whole - damaged
-    counts = {name: cells[value] for value, name in enumerate(MEANINGS)}
-    if as_json:
-        print(json.dumps({"chunks": store.num_chunks, "whole": whole, "missing": missing, "damaged": damaged} | counts))
-        return
-    attrs = store.attrs
-    rows = [
-        ("sweep", f"{attrs.get('point')}, scale {attrs.get('scale')}, {attrs.get('dtype')} on {attrs.get('device')}"),
-        ("made", f"{attrs.get('created')} by resonance_jax {attrs.get('resonance_jax')}, jax {attrs.get('jax')}"),
-        ("grid", " x ".join(f"{n} {name}" for name, n in zip(store.dims, store.shape, strict=True))),
-        ("chunks", f"{whole} of {store.num_chunks} whole, {missing} missing, {damaged} damaged"),
-        ("cells", ", ".join(f"{n:,} {name}" for name, n in counts.items())),
-    ]
-    for entry in store.jobs()[-10:]:
-        seconds = f", {duration(entry['seconds'])}" if "seconds" in entry else ""
-        shard = "/".join(map(str, entry.get("shard", [])))
-        what = f"{entry.get('event')}: {entry.get('chunks')} chunks{seconds}, shard {shard} on {entry.get('device')}"
-        rows.append((str(entry.get("time")), what))
-    table(rows)
-
-
-def export(path: Path, out: Path) -> None:
-    data = _load(path)
-    for name, value in data.attrs.items():
-        if not isinstance(value, str | int | float):
-            data.attrs[name] = json.dumps(value)
-    partial = out.with_name(f".{out.name}.partial")
-    data.to_netcdf(partial, engine="scipy")
-    partial.replace(out)
-    say(f"{out}: {' x '.join(f'{n} {name}' for name, n in data.sizes.items())}")
-
-
 def plot(
     path: Path,
     out: Path | None,
@@ -227,7 +181,7 @@ def plot(
     roles: Mapping[str, Any],
     sel: Sequence[str],
 ) -> None:
-    data = _load(path)
+    data = load_whole(path)
     if file is not None:
         swept = sweepfile.load(file)
         if swept.figure is None:
@@ -242,9 +196,13 @@ def plot(
     say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")
 
 
-def _load(path: Path) -> "xr.Dataset":
+def load_whole(path: Path) -> "xr.Dataset":
+    """The finished part of a store; ValueError if a chunk is damaged, or none is finished."""
     store = Store.open(path)
     damaged = [n for n in range(store.num_chunks) if store.finished(n) and store.read_status(n) is None]
     if damaged:
         raise ValueError(f"{len(damaged)} chunks of {path} are damaged; `resonance run --resume` computes them again")
-    return load(path)
+    data = load(path)
+    if not (data.status != MISSING).any():
+        raise ValueError(f"{path} has no finished chunk yet; `resonance status {path}` shows whether a job is at work")
+    return data

@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import jax
@@ -31,15 +32,22 @@ def show(entry: Entry, console: Console) -> None:
     console.print(f"{entry.name}: {entry.grid}, scale {entry.attrs['scale']}; {entry.ran}", soft_wrap=True)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m sweeps", description=sweeps.__doc__)
-    parser.add_argument("names", nargs="+", metavar="NAME[:VARIANT]", help=f"all, or any of {', '.join(names())}")
+def main(given: Sequence[str] | None = None, prog: str = "python -m sweeps") -> int:
+    parser = argparse.ArgumentParser(prog=prog, description=sweeps.__doc__)
+    parser.add_argument(
+        "names",
+        nargs="*",
+        default=["all"],
+        metavar="NAME[:VARIANT]",
+        help=f"all (the default), or any of {', '.join(names())}",
+    )
     parser.add_argument("--scale", choices=SCALES, default="quick", help="size of the grid (default: quick)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the results (default: results)")
-    parser.add_argument("--report", action="store_true", help="also write report.html and report.md")
+    parser.add_argument("--report", action="store_true", help="also write report.html and report.md; always with all")
     parser.add_argument("--jobs", type=int, help="figures at once (default: 1 on a CPU, which one figure keeps busy)")
     parser.add_argument("--no-cache", action="store_true", help="do not use or store compiled programs on disk")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(given)
+    report = arguments.report or "all" in arguments.names
     chosen = [each for name in arguments.names for each in (in_order() if name == "all" else [name])]
     try:
         if arguments.jobs is not None:
@@ -53,13 +61,13 @@ def main() -> int:
     for entry in run_all(chosen, arguments.scale, arguments.out, min(jobs, len(chosen)), cache=not arguments.no_cache):
         entries.append(entry)
         show(entry, console)
-        if arguments.report:  # after every figure, so that finished work is never lost
+        if report:  # after every figure, so that finished work is never lost
             _report.write(arguments.out, entries, len(chosen), arguments.scale, time.perf_counter() - begin)
     if "all" in arguments.names:
         for name in filter(missing, names()):
             needed = ", ".join(missing(name))
             console.print(f"left out: {name}, which needs {needed}; pip install '.[examples]' brings them")
-    console.print(f"wrote {arguments.out}/: dataset, picture and claims of each{', report' * arguments.report}")
+    console.print(f"wrote {arguments.out}/: dataset, picture and claims of each{', report' * report}")
     return 0
 
 

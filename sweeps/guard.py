@@ -292,7 +292,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 f"largest share that goes away on one of these experiments: {_each(most, '.1%')}",
                 "above 0% for each",
                 bool((most > 0).all()),
-                why="Adaptive restart and momentum 0.9 keep the runs of the paper's settings, but not those on streams.",
+                why="Adaptive restart and momentum 0.9 keep the paper's runs, though not those on streams.",
             ),
         ]
     if "restart" in others:

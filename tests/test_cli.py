@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import matplotlib.image
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from typer.testing import CliRunner
@@ -239,7 +241,10 @@ def test_status_export_plot(sweep_file, tmp_path):
     resonance("run", sweep_file, "--out", out, "--shard", "1/2")
     (out / "z" / "c" / "0" / "0").write_bytes(b"")
     found = json.loads(resonance("status", out, "--json").stdout)
-    assert found == {"chunks": 6, "whole": 2, "missing": 16, "damaged": 1, "ok": 8, "diverged": 0, "nonfinite": 0}
+    counts = {"chunks": 6, "whole": 2, "missing": 16, "damaged": 1, "ok": 8, "diverged": 0, "nonfinite": 0}
+    assert found.items() >= counts.items()
+    assert [job["state"] for job in found["jobs"]] == ["finished"]
+    assert found["seconds_left"] is None
     assert "2 of 6 whole, 3 missing, 1 damaged" in resonance("status", out).stdout
     assert "1 chunks of" in resonance("export", out, tmp_path / "a.nc", rc=2).stderr
     resonance("run", sweep_file, "--out", out, "--resume")
@@ -247,6 +252,10 @@ def test_status_export_plot(sweep_file, tmp_path):
     exported = xr.load_dataset(tmp_path / "a.nc", engine="scipy")
     np.testing.assert_array_equal(exported.z, xr.open_zarr(out).z)
     assert exported.attrs["source"] == CHEAP
+    assert "state   complete" in re.sub(" +", "   ", resonance("status", out).stdout)
+    resonance("export", out, tmp_path / "a.csv")
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "a.csv", dtype={"z": np.float32}).z, exported.z.values.ravel())
+    assert "one of the endings .nc, .csv, .parquet" in resonance("export", out, tmp_path / "a.txt", rc=2).stderr
     for arguments in (("--output", "z"), ("--file", sweep_file)):
         resonance("plot", out, "--out", tmp_path / "plot.png", *arguments)
         assert matplotlib.image.imread(tmp_path / "plot.png").std() > 0
@@ -418,6 +427,8 @@ def test_sigterm_and_time_limit_end_cleanly(slow_file, tmp_path):
     before = json.loads(resonance("status", out, "--json").stdout)
     assert 1 <= before["whole"] < 40
     assert before["damaged"] == 0
+    assert [(job["state"], job["reason"]) for job in before["jobs"]] == [("stopped", "SIGTERM")]
+    assert "no job running; the last job stopped (SIGTERM)" in resonance("status", out).stdout
 
     begin = time.monotonic()
     process = start("run", slow_file, "--out", out, "--resume", "--max-minutes", 0.02)
@@ -441,6 +452,9 @@ def test_two_shards_at_once_and_a_third_job_is_refused(slow_file, tmp_path):
         text=True,
         check=False,
     )
+    found = json.loads(resonance("status", out, "--json").stdout)
+    assert [job["state"] for job in found["jobs"] if job["shard"] == [1, 2]] == ["running"]
+    assert found["seconds_left"] > 0
     os.kill(first.pid, signal.SIGCONT)
     assert refused.returncode == 2
     assert "is being written by another job" in refused.stderr

@@ -19,8 +19,9 @@ from resonance_jax.engine.devices import Device, name_of
 from resonance_jax.engine.grid import Grid
 from resonance_jax.engine.progress import Bar, Lines
 from resonance_jax.engine.shapes import Shape
+from resonance_jax.jobs import history
 from resonance_jax.jobs.halving import Chunks
-from resonance_jax.jobs.identity import check_same, identity, now, provenance
+from resonance_jax.jobs.identity import check_same, identity, provenance
 from resonance_jax.jobs.shards import ALL, Shard
 from resonance_jax.jobs.stopping import Guard
 from resonance_jax.jobs.store import Store
@@ -91,7 +92,8 @@ def run(
     check_same(store, grid, attrs, chunk)
 
     mine = shard.chunks(store.num_chunks)
-    with store.locked(mine) as has_locks:
+    token = history.new_token()
+    with store.locked([*mine, token]) as has_locks:
         if not has_locks:
             print("this file system has no locks: make sure that no two jobs write the same shard", file=sys.stderr)
         if not resume and any(store.begun(number) for number in mine):
@@ -102,11 +104,11 @@ def run(
         store.remove(todo)
         if not todo:
             return Outcome(store, 0, len(mine), 0, 0.0, 0.0)
-        entry = {"host": socket.gethostname(), "device": name_of(devices), "shard": list(shard), "chunks": len(todo)}
         cells = sum(store.cells(number) for number in todo)
-        store.log({"event": "start", "time": now(), **entry})
-        seconds, compile_seconds = _work_off(todo, store, grid, devices, report(cells), guard or Guard())
-        store.log({"event": "end", "time": now(), **entry, "cells": cells, "seconds": round(seconds, 3)})
+        entry = {"host": socket.gethostname(), "device": name_of(devices), "shard": list(shard), "chunks": len(todo)}
+        with history.kept(store, token, entry) as ending:
+            seconds, compile_seconds = _work_off(todo, store, grid, devices, report(cells), guard or Guard(), ending)
+            ending("end", cells=cells, seconds=round(seconds, 3))
         return Outcome(store, len(todo), len(mine) - len(todo), cells, seconds, compile_seconds)
 
 
@@ -117,6 +119,7 @@ def _work_off(
     devices: tuple[Device, ...],
     reporter: Bar | Lines,
     guard: Guard,  # one that was not entered does nothing
+    ending: history.Ending,
 ) -> tuple[float, float]:
     """Compute and store chunk after chunk, and report each.
 
@@ -126,7 +129,7 @@ def _work_off(
     chunks = Chunks(grid, store.chunk_shape, devices)
     done = 0
     with reporter:
-        guard.farewell = lambda reason: _close(reporter, reason)
+        guard.farewell = lambda reason: _close(reporter, ending, reason)
         try:
             reporter.say("compiling")
             for number in todo:
@@ -150,7 +153,8 @@ def _work_off(
         return time.perf_counter() - begin, sum(program.take_compile_seconds() for program in chunks.compiled)
 
 
-def _close(reporter: Bar | Lines, reason: str) -> None:
+def _close(reporter: Bar | Lines, ending: history.Ending, reason: str) -> None:
+    ending("stopped", reason=reason)
     reporter.say(f"stopped: {reason}")
     reporter.__exit__()
 

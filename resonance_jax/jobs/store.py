@@ -160,6 +160,7 @@ class Store:
         """Lock these chunks; ValueError if another process holds one of them. The locks end with the process.
 
         Each chunk is one byte of a lock file, so two jobs that share a chunk exclude each other, whatever their shards.
+        Numbers beyond the last chunk may be locked as well, as signs of life.
 
         Yields:
             False if the file system has no locks.
@@ -179,6 +180,27 @@ class Store:
                     ) from None
                 has_locks = False
             yield has_locks
+
+    def is_locked(self, number: int) -> bool:
+        """Whether another process holds the lock of this number. False where the file system has no locks.
+
+        Not for a process that holds locks of this store: they would end with the file that is opened here.
+        """
+        import fcntl  # not on Windows
+
+        try:
+            with open(self.path / STATUS / ".lock", "rb") as file:
+                fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, number)  # ends with the file
+        except OSError as error:
+            return error.errno in (errno.EACCES, errno.EAGAIN)
+        return False
+
+    def finished_at(self, number: int) -> float | None:
+        """When a chunk was finished, in seconds since 1970; None if it was not."""
+        try:
+            return self._file(STATUS, number).stat().st_mtime
+        except FileNotFoundError:
+            return None
 
     def log(self, entry: Mapping[str, Any]) -> None:
         """Add a line to the log of the jobs that wrote here: which job computed what, on which host."""
