@@ -37,7 +37,7 @@ def is_logarithmic(coordinate: xr.DataArray) -> bool:
     if not is_number(coordinate) or coordinate.min() <= 0 or coordinate.max() < SPREAD * coordinate.min():
         return False
     low, high = float(coordinate.min()), float(coordinate.max())
-    return float(coordinate.median()) ** 2 < np.sqrt(low * high) * (low + high) / 2
+    return bool(float(coordinate.median()) ** 2 < np.sqrt(low * high) * (low + high) / 2)
 
 
 def edges(values: np.ndarray, *, log: bool = False) -> np.ndarray:
