@@ -23,6 +23,7 @@ from sweeps import _entries, _heatmap, _response, _run, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
 from sweeps._agreement import base_rates
 from sweeps._captions import CAPTIONS
+from sweeps._page import page
 from sweeps._run import in_order
 from sweeps._shared import SCALES
 from tests.overprint import overprinted
@@ -113,17 +114,17 @@ def report(tmp_path_factory):
 
 
 def test_report_holds_figures_and_claims(report):
-    page, text = ((report / f"report.{kind}").read_text() for kind in ("html", "md"))
-    assert page.count("data:image/png;base64,") == 2
-    assert "http" not in page  # opens offline
-    order = [page.index(part) for part in ("What does not hold", "<h2>Contents", "<img", "<h2>Seconds")]
+    written, text = ((report / f"report.{kind}").read_text() for kind in ("html", "md"))
+    assert written.count("data:image/png;base64,") == 2
+    assert "http" not in written  # opens offline
+    order = [written.index(part) for part in ("What does not hold", "<h2>Contents", "<img", "<h2>Seconds")]
     assert order == sorted(order)
-    assert "2 of 2 figures, 8 statements: " in page
-    for written in (page, text):
-        assert "The text states neither the vertical scale nor the colours." in written
-        assert "Right: their power spectral densities." in written  # the caption
-        assert "signals_sinusoid.nc" in written
-        assert "signals_sinusoid.html" not in written  # no explorer was written
+    assert "2 of 2 figures, 8 statements: " in written
+    for each in (written, text):
+        assert "The text states neither the vertical scale nor the colours." in each
+        assert "Right: their power spectral densities." in each  # the caption
+        assert "signals_sinusoid.nc" in each
+        assert "signals_sinusoid.html" not in each  # no explorer was written
     for name in (
         "signals_sinusoid",
         "exp3_square_wave:sum",
@@ -132,10 +133,12 @@ def test_report_holds_figures_and_claims(report):
         "cpu",
         " s in all",
     ):
-        assert name in page
+        assert name in written
         assert name in text
     rows = text.count("| holds |") + text.count("| does not hold |") + text.count("| ambiguous |")
-    assert rows == page.count('class="holds"') + page.count('class="does-not-hold"') + page.count('class="ambiguous"')
+    assert rows == written.count('class="holds"') + written.count('class="does-not-hold"') + written.count(
+        'class="ambiguous"'
+    )
     assert rows == 8
     assert {path.name for path in report.iterdir()} >= {"exp3_square_wave-sum.nc", "signals_sinusoid.png"}
 
@@ -222,6 +225,19 @@ def test_verdicts_in_words():
         ("Not known.", ["exp1_sinusoid"]),
     ]
     assert failed[-1].claim.holds is None
+
+
+def test_the_page_links_the_explorer_where_there_is_one(tmp_path):
+    one = entry([Claim("1 < 2", "b", "c", "d", True)])
+    attrs = dict(variant="", compile_seconds=1.0, run_seconds=1.0, device="cpu", dtype="float32")
+    one = one._replace(attrs=attrs)
+    (tmp_path / "exp1_sinusoid.png").write_bytes(b"")
+    assert "explore" not in page(tmp_path, [one], "Title", ["Lead."])
+    (tmp_path / "exp1_sinusoid.html").write_text("")
+    written = page(tmp_path, [one], "Title", ["Lead."])
+    assert '<a href="exp1_sinusoid.html">explore</a>' in written
+    assert "1 &lt; 2" in written
+    assert "What does not hold" not in written
 
 
 def test_every_figure_has_a_caption():
