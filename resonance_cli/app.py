@@ -261,18 +261,27 @@ def plot(
     out: Annotated[Path | None, typer.Option(metavar="OUT.png", help="Picture; by default beside the store.")] = None,
     file: Annotated[Path | None, typer.Option(metavar="FILE.py", help="Sweep file whose `figure` draws it.")] = None,
     output: Annotated[str | None, typer.Option(help="Output to draw, without --file.")] = None,
+    x: Annotated[str | None, typer.Option("--x", metavar="AXIS", help="Horizontal axis.")] = None,
+    y: Annotated[str | None, typer.Option("--y", metavar="AXIS", help="Vertical axis.")] = None,
+    col: Annotated[str | None, typer.Option(metavar="AXIS", help="A column of panels for each value.")] = None,
+    row: Annotated[str | None, typer.Option(metavar="AXIS", help="A row of panels for each value.")] = None,
+    sel: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AXIS=VALUE", help="Draw this value of an axis, the nearest one; may be repeated."),
+    ] = None,
 ) -> None:
     """Draw the finished part of a store.
 
-    With the `figure` of a sweep file, or a plain picture: over the last axes, mean over seeds.
+    With the `figure` of a sweep file, or a plain picture: over the last axes, mean over seeds, panels over the others.
 
     \b
     resonance plot my.zarr --output growth_rate
+    resonance plot my.zarr --x f --y mu --col eta --sel samples=1
     resonance plot my.zarr --file my_sweep.py --out heat.png
     """
     from resonance_cli import commands
 
-    commands.plot(store, out, file, output)
+    commands.plot(store, out, file, output, dict(x=x, y=y, col=col, row=row), sel or ())
 
 
 @app.command()

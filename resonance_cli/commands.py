@@ -4,21 +4,21 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import jax
 
 import resonance_jax as rj
 from resonance_cli.printing import duration, say, size, table
-from resonance_cli.values import with_settings
+from resonance_cli.values import parse_selection, with_settings
 from resonance_jax.engine.devices import Device, check_devices, configure_devices
 from resonance_jax.engine.grid import Grid, prepare
 from resonance_jax.engine.progress import Bar, Lines
 from resonance_jax.jobs import job, sweepfile
 from resonance_jax.jobs.claims import table as claims_table
-from resonance_jax.jobs.layout import DIVERGED, MISSING
+from resonance_jax.jobs.layout import MISSING
 from resonance_jax.jobs.plan import plan as plan_job
 from resonance_jax.jobs.shards import Shard
 from resonance_jax.jobs.stopping import Guard
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import xarray as xr
 
 os.environ["MPLBACKEND"] = "Agg"  # no window on a cluster
-MEASURES = ("loss", "distance")  # of `train`: if runs diverged, the mean only shows that
 
 
 class Cluster(NamedTuple):
@@ -173,21 +172,24 @@ def plan(
     table(rows)
 
 
-def plot(path: Path, out: Path | None, file: Path | None, output: str | None) -> None:
+def plot(
+    path: Path,
+    out: Path | None,
+    file: Path | None,
+    output: str | None,
+    roles: Mapping[str, Any],
+    sel: Sequence[str],
+) -> None:
     data = load_whole(path)
     if file is not None:
         swept = sweepfile.load(file)
         if swept.figure is None:
             raise ValueError(f"{file} does not define `figure`; leave --file out for a plain picture")
+        if sel or any(roles.values()):
+            raise ValueError("--x, --y, --col, --row and --sel are for plain pictures; leave them or --file out")
         picture = sweepfile.within(file, swept.figure, data)
     else:
-        names = [str(name) for name in data.data_vars if name != "status"]
-        if output is not None and output not in names:
-            raise ValueError(f"{path} has no output {output!r}; it has {', '.join(names)}")
-        preferred = [name for name in ("log10_distance", *MEASURES) if name in names]
-        shown = output or [*preferred, *names][0]
-        diverged = (data.status == DIVERGED).where(data.status != MISSING) if shown in MEASURES else None
-        picture = rj.plotting.overview(data[shown], diverged=diverged)
+        picture = rj.plotting.overview(data, output=output, sel=parse_selection(sel), **roles)
     out = out or path.with_suffix(".png")
     picture.savefig(out, dpi=150)
     say(f"{out}: {int((data.status > 0).sum())} of {data.status.size} cells")

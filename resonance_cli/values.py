@@ -52,6 +52,25 @@ def _set(name: str, text: str, old: Any) -> Any:
     return values.astype(axis.labels.dtype)
 
 
+def parse_selection(texts: Sequence[str]) -> dict[str, Any]:
+    """Values to draw, one or several for each name: numbers as `parse_values` reads them, or labels.
+
+    >>> parse_selection(["mu=0.95", "T=1,2", "optimizer=adam"])
+    {'mu': 0.95, 'T': [1, 2], 'optimizer': 'adam'}
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, values = (part.strip() for part in text.partition("="))
+        if not equals or not name or not values:
+            raise ValueError(f"--sel needs name=value, got {text!r}; write e.g. --sel mu=0.95")
+        try:
+            chosen = parse_values(values, name).tolist()
+        except ValueError:  # labels
+            chosen = [label.strip() for label in values.split(",")]
+        found[name] = chosen if len(chosen) > 1 else chosen[0]
+    return found
+
+
 def parse_values(text: str, name: str = "axis") -> np.ndarray:
     """Numbers and ranges with commas between: `0.9,0.99`, `0:0.05:100` (a hundred from 0 to 0.05), `0..9` (whole ones).
 

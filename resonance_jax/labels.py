@@ -20,7 +20,7 @@ LABELS = {
     "eta": Label("step size", symbol=r"\eta"),
     "beta1": Label("decay", symbol=r"\beta_1"),
     "f": Label("frequency of the shift", "1/step", "f"),
-    "T": Label("period of the shift", "steps", "T"),
+    "T": Label("period or interval of the shift", "steps", "T"),
     "v": Label("variance of the mean", symbol="v"),
     "dim": Label("inputs", symbol="d"),
     "samples": Label("samples per step"),

@@ -19,11 +19,12 @@ from rich.table import Table
 import sweeps
 from resonance_jax.checks import at_least_one
 from sweeps import _report
+from sweeps._entries import Entry
 from sweeps._run import in_order, load, missing, names, run_all
 from sweeps._shared import SCALES
 
 
-def show(entry: _report.Entry, console: Console) -> None:
+def show(entry: Entry, console: Console) -> None:
     printed = Table("statement", "measured", "expected", "verdict", title=entry.name, show_lines=True)
     for claim in entry.claims:
         printed.add_row(claim.statement, claim.measured, claim.expected, claim.verdict)

@@ -1,5 +1,6 @@
 """Shared by the heatmaps over (f, mu): constants, grid, picture, and the statements about all of them."""
 
+import functools
 from collections.abc import Callable
 
 import jax
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 
 import resonance_jax as rj
 from resonance_jax import Claim
+from sweeps._agreement import base_rates
 from sweeps._shared import pick
 
 ETA = 0.01  # table of experiment 1
@@ -64,10 +66,22 @@ def axes_over_step_sizes(scale: str) -> dict[str, np.ndarray]:
     return {"f": grid["f"], "eta": np.array(ETAS), "seed": grid["seed"], "mu": grid["mu"]}
 
 
-def _draw(data: xr.DataArray, rate: xr.DataArray, **settings) -> Figure:
+@functools.cache
+def boundary(eta: float, f: tuple[float, float], mu: tuple[float, float]) -> xr.Dataset:
+    """Where rho of the theory is 1, which the cells of a quick grid are too coarse to show."""
+    return rj.theory.stability_boundary(lambda f, mu: predicted(f, mu, eta)["predicted_rate"], f=f, mu=mu)
+
+
+def ranges(data: xr.DataArray | xr.Dataset) -> list[tuple[float, float]]:
+    """Smallest and largest f, and mu."""
+    return [(float(values.min()), float(values.max())) for values in (data.f, data.mu)]
+
+
+def _draw(data: xr.DataArray, rate: xr.DataArray, eta: float, **settings) -> Figure:
     ax = rj.plotting.heatmap(
         rj.log10_mean(data, "seed").rename("log10_distance"),
         log_rho=rate / data.f,  # log rho = rate * period
+        boundary=boundary(eta, *ranges(data)),
         limits=(-20, 20),
         period_axis=True,
         **settings,
@@ -77,20 +91,21 @@ def _draw(data: xr.DataArray, rate: xr.DataArray, **settings) -> Figure:
 
 def figure(data: xr.Dataset, title: str) -> Figure:
     label = rf"mean distance $\Vert\theta_k-\theta^*\Vert$, last {TAIL} steps, {data.seed.size} seeds"
-    picture = _draw(data.log10_distance, data.predicted_rate.isel(seed=0), label=label)
-    picture.suptitle(rf"{title}, $\eta$ = {ETA}; contours: $\rho$ of the theory", fontsize=11)
+    picture = _draw(data.log10_distance, data.predicted_rate.isel(seed=0), ETA, label=label)
+    picture.suptitle(rf"{title}, $\eta$ = {ETA}", fontsize=11)
     return picture
 
 
 def figure_over_step_sizes(data: xr.Dataset, title: str) -> Figure:
     """Rows: step sizes; columns: sinusoidal and AR(2) mean."""
     picture, panels = plt.subplots(len(ETAS), 2, figsize=(11, 12), layout="constrained")
-    picture.suptitle(rf"{title}; {data.seed.size} seeds; contours: $\rho$ of the theory", fontsize=12)
+    picture.suptitle(rf"{title}; {data.seed.size} seeds", fontsize=12)
     for row, eta in zip(panels, data.eta.values, strict=True):
         for ax, name in zip(row, PROCESSES, strict=True):
             rate = data.predicted_rate.sel(eta=eta).isel(seed=0)
             panel = rf"{TITLES[name]}, $\eta$ = {eta:g}"
-            _draw(data[name].sel(eta=eta), rate, title=panel, label=r"mean $\Vert\theta_k-\theta^*\Vert$", ax=ax)
+            label = r"mean $\Vert\theta_k-\theta^*\Vert$"
+            _draw(data[name].sel(eta=eta), rate, float(eta), title=panel, label=label, ax=ax)
     return picture
 
 
@@ -116,7 +131,8 @@ def claims(data: xr.Dataset, *, where: str, least: float) -> list[Claim]:
         Claim(
             "rho of the theory predicts which runs diverge",
             where,
-            f"rho > 1 agrees with a median distance above 1 on {agreeing:.2%} of {found.size} pixels",
+            f"rho > 1 agrees with a median distance above 1 on {agreeing:.2%} of {found.size} pixels; "
+            + base_rates(rate > 0, found),
             f"at least {least:.0%}",
             agreeing >= least,
         ),

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import jax
 import matplotlib.pyplot as plt
+import xarray as xr
+from matplotlib.figure import Figure
 
 import resonance_jax as rj
 import sweeps
@@ -18,7 +20,7 @@ from resonance_jax.engine.devices import configure_devices
 from resonance_jax.jobs import sweepfile
 from resonance_jax.jobs.claims import table
 from resonance_jax.jobs.sweepfile import SweepFile
-from sweeps import _report
+from sweeps import _entries
 
 configure_devices(share_gpu=True)  # several processes may run at once, see --jobs
 
@@ -51,11 +53,11 @@ def in_order() -> list[str]:
     chosen = []
     for name in sorted(files, key=lambda name: (not name.startswith("exp"), files[name].text)):
         readings = [f"{name}:{variant}" for variant in files[name].variants]
-        chosen += [name, *(reading for reading in readings if reading in _report.READINGS)]
+        chosen += [name, *(reading for reading in readings if reading in _entries.READINGS)]
     return chosen
 
 
-def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
+def run(name: str, scale: str, out: Path, progress: bool) -> _entries.Entry:
     """Run one sweep file, or one of its variants, and write its dataset, picture and claims."""
     begin = time.perf_counter()
     plt.switch_backend("Agg")
@@ -70,18 +72,26 @@ def run(name: str, scale: str, out: Path, progress: bool) -> _report.Entry:
     stem = name.replace(":", "-")
     out.mkdir(parents=True, exist_ok=True)
     data.to_netcdf(out / f"{stem}.nc", engine="scipy")
-    picture = swept.figure(data)
-    if variant:
-        picture.text(0.995, 0.005, f"reading: {variant}", ha="right", va="bottom", fontsize=8, style="italic")
+    picture = draw(swept, data)
     picture.savefig(out / f"{stem}.png", dpi=150)
     plt.close(picture)
     claims = swept.claims(data)
     (out / f"{stem}.claims.md").write_text(table(claims))
     grid = " x ".join(f"{len(values)} {name}" for name, values in axes.items())
-    return _report.Entry(name, swept.text, grid, claims, data.attrs, time.perf_counter() - begin)
+    return _entries.Entry(name, swept.text, grid, claims, data.attrs, time.perf_counter() - begin)
 
 
-def run_all(chosen: list[str], scale: str, out: Path, jobs: int, *, cache: bool) -> Iterator[_report.Entry]:
+def draw(swept: SweepFile, data: xr.Dataset) -> Figure:
+    """The figure of a sweep file; its title names the reading."""
+    assert swept.figure is not None
+    picture = swept.figure(data)
+    variant = data.attrs["variant"]
+    if variant:
+        picture.suptitle(f"{picture.get_suptitle()}\nreading: {variant}", fontsize=11)
+    return picture
+
+
+def run_all(chosen: list[str], scale: str, out: Path, jobs: int, *, cache: bool) -> Iterator[_entries.Entry]:
     """One after another with a progress bar, or several at once in separate processes."""
     if jobs == 1:
         use_compilation_cache(cache)

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 
 from resonance_jax import Claim
 from sweeps import _heatmap
+from sweeps._agreement import base_rates
 from sweeps._shared import each
 
 point = _heatmap.both_processes
@@ -48,13 +49,18 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 width[0] > width[1] > width[2],
             ),
         ]
+
+    def per_eta(values: xr.DataArray) -> str:
+        return each(values.sel(eta=data.eta).values, ".1%", "eta", data.eta)
+
     for name in _heatmap.PROCESSES:
         agreeing = [_heatmap.agreement(data[name].sel(eta=eta), rate.sel(eta=eta)) for eta in data.eta.values]
         rows.append(
             Claim(
                 f"the theory shows the same trend ({name})",
                 WHERE,
-                f"rho > 1 agrees with divergence on {each(agreeing, '.2%', 'eta', data.eta)} of the pixels",
+                f"rho > 1 agrees with divergence on {each(agreeing, '.2%', 'eta', data.eta)} of the pixels; "
+                + base_rates(rate > 0, _heatmap.diverged(data[name]), per_eta, ("f", "mu")),
                 "at least 90% each",
                 min(agreeing) >= 0.9,
             )

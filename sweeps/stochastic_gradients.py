@@ -1,15 +1,19 @@
 """Appendix, fully stochastic gradients: the heatmaps of experiments 1 and 2 with one sample a step."""
 
+import functools
+
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
 from resonance_jax import Claim
 from sweeps import _heatmap
+from sweeps._agreement import base_rates
 from sweeps._shared import each
 
 point = _heatmap.both_processes
 WHERE = "Experiments 1 and 2 with Stochastic Gradients"
+NOISE = "Sampling noise alone makes runs grow at high momentum, even at f = 0; rho of the expected gradient ignores it."
 
 
 def axes(scale: str) -> dict[str, np.ndarray]:
@@ -45,6 +49,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 f"where twenty samples diverge and rho > 1, median change of log10 distance: {per_eta(change, '+.2f')}",
                 "below 0 wherever there is such a region (nan: none)",
                 bool((change.fillna(-1) < 0).all()),
+                why=NOISE,
             ),
             Claim(
                 f"no region of instability is introduced or removed ({name})",
@@ -53,6 +58,7 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 f"{per_eta(gone, '.1%')}; of f = 0, the iid baseline, {per_eta(iid, '.0%')} diverge",
                 "each at most 2%, and none at f = 0",
                 bool((new <= 0.02).all() and (gone <= 0.02).all() and not iid.any()),
+                why=NOISE,
             ),
             Claim(
                 f"the bright band of instability is wider with one sample ({name})",
@@ -65,9 +71,11 @@ def claims(data: xr.Dataset) -> list[Claim]:
                 f"rho of the expected gradient still bounds the region ({name})",
                 WHERE,
                 f"rho > 1 agrees with divergence on {each(agreeing, '.2%', 'eta', data.eta)} of the pixels; "
+                f"{base_rates(rate > 0, few, functools.partial(per_eta, form='.1%'), ('f', 'mu'))}; "
                 f"diverging although rho < 1: {per_eta(outside, '.1%')}",
                 "agreement of at least 90% each",
                 min(agreeing) >= 0.9,
+                why=NOISE,
             ),
         ]
     return rows

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 import resonance_jax as rj
 from resonance_jax import Claim
+from sweeps import _heatmap
 from sweeps._shared import each, pick
 
 DTYPE = "float64"  # at mu = 0.75 and T = 2000, log rho in float32 has an error of 2e-3 with any number of RK4 steps
@@ -64,8 +65,10 @@ def figure(data: xr.Dataset) -> Figure:
         for ax, part, name in zip(row, (_zoomed(one), one), ("zoom", "wide range"), strict=True):
             title = rf"$\eta$ = {eta:g}, {name}"
             rj.plotting.heatmap(part.growth_rate, x="T", powers_of_ten=False, title=title, ax=ax)
-            rj.plotting.contours(part.growth_rate * part["T"], x="T", labels=False, ax=ax)
-            ax.set_xscale("log")
+            edge = _heatmap.boundary(float(eta), (0.0, 1 / 20), (ZOOM["mu"], 0.999))
+            edge = edge.assign({"T": 1 / edge.f.where(edge.f > 0)})
+            rj.plotting.contours(part.growth_rate * part["T"], boundary=edge, x="T", labels=False, ax=ax)
+            ax.set(xscale="log", xlim=(part["T"].min(), part["T"].max()), xlabel="period of the shift $T$ (steps)")
             ticks = [T for T in (20, 30, 50, 70, 100, 200, 500, 1000, 2000) if part["T"].max() >= T]
             ax.set_xticks(ticks, [str(T) for T in ticks])
             ax.minorticks_off()

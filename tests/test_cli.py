@@ -259,7 +259,44 @@ def test_status_export_plot(sweep_file, tmp_path):
     for arguments in (("--output", "z"), ("--file", sweep_file)):
         resonance("plot", out, "--out", tmp_path / "plot.png", *arguments)
         assert matplotlib.image.imread(tmp_path / "plot.png").std() > 0
-    assert "has no output 'y'; it has z" in resonance("plot", out, "--output", "y", rc=2).stderr
+    assert "have no output 'y'; they have z" in resonance("plot", out, "--output", "y", rc=2).stderr
+
+
+def test_plot_takes_axes_and_values(tmp_path, monkeypatch):
+    file = tmp_path / "wide.py"
+    file.write_text(WIDE)
+    out = tmp_path / "wide.zarr"
+    resonance("run", file, "--out", out)
+    drawn = []
+    overview = rj.plotting.overview
+    monkeypatch.setattr(
+        rj.plotting, "overview", lambda *args, **named: drawn.append(overview(*args, **named)) or drawn[-1]
+    )
+    resonance("plot", out, "--x", "x", "--y", "kind", "--col", "w", "--sel", "y=2.1")
+    assert drawn[0].get_suptitle() == "z; y = 2"
+    assert [ax.get_title() for ax in drawn[0].axes[:2]] == ["w = 1", "w = 2"]
+    np.testing.assert_allclose(drawn[0].axes[1].collections[0].get_array(), [[4, 8, 12], [5, 6, 7]])
+    resonance("plot", out, "--sel", "kind=sum", "--sel", "y=1,3")
+    assert drawn[1].axes[0].collections[0].get_array().shape == (2, 2)
+    assert (
+        "--sel needs name=value, got 'mu'; write e.g. --sel mu=0.95"
+        in resonance("plot", out, "--sel", "mu", rc=2).stderr
+    )
+    message = "--x, --y, --col, --row and --sel are for plain pictures; leave them or --file out"
+    assert message in resonance("plot", out, "--x", "x", "--file", file, rc=2).stderr
+
+
+WIDE = """
+import matplotlib.pyplot as plt
+
+def point(x, y, w, kind):
+    return {"z": x * y * w if kind == "product" else x + y + w}
+
+axes = dict(x=[1.0, 2.0, 3.0], y=[1.0, 2.0, 3.0], w=[1.0, 2.0], kind=["product", "sum"])
+
+def figure(data):
+    return plt.figure()
+"""
 
 
 DIVERGING = """

@@ -14,14 +14,14 @@ def test_every_label_has_a_name_and_units(name):
 
 def test_texts_of_axes():
     assert labels.axis("mu") == r"momentum $\mu$"
-    assert labels.axis("T") == "period of the shift $T$ (steps)"
+    assert labels.axis("T") == "period or interval of the shift $T$ (steps)"
     assert labels.axis("distance") == r"distance $\Vert\theta_k-\theta^*\Vert$, mean of the last steps"
     assert labels.axis("log10_distance") == labels.axis("distance")
 
 
 def test_own_attributes_win():
     assert labels.axis("T", {"long_name": "season"}) == "season (steps)"
-    assert labels.axis("T", {"units": "days"}) == "period of the shift $T$ (days)"
+    assert labels.axis("T", {"units": "days"}) == "period or interval of the shift $T$ (days)"
     assert labels.axis("log10_distance", {"long_name": "log10 of my distance"}) == "log10 of my distance"
     assert labels.axis("width", {"long_name": "width of the network", "units": "1"}) == "width of the network"
 

@@ -19,10 +19,14 @@ import sweeps
 from resonance_jax.engine.axes import check_axis
 from resonance_jax.jobs import sweepfile
 from resonance_jax.jobs.claims import Claim, table
-from sweeps import _heatmap, _report, _response, _run, exp5_adam, exp6_mlp
+from sweeps import _entries, _heatmap, _response, _run, exp5_adam, exp6_mlp
 from sweeps.__main__ import main
+from sweeps._agreement import base_rates
+from sweeps._captions import CAPTIONS
+from sweeps._page import page
 from sweeps._run import in_order
 from sweeps._shared import SCALES
+from tests.overprint import overprinted
 
 NAMES = [module.name for module in pkgutil.iter_modules(sweeps.__path__) if not module.name.startswith("_")]
 
@@ -34,17 +38,30 @@ def test_tiny(name, monkeypatch):
         monkeypatch.setattr(shared, "NUM_STEPS", steps)
         monkeypatch.setattr(shared, "TAIL", steps)
     monkeypatch.setattr(exp5_adam, "TAIL", 1000)
+    monkeypatch.setattr(_heatmap, "boundary", lambda *_: xr.Dataset({"f": ("point", [0.0]), "mu": ("point", [0.96])}))
     module = importlib.import_module(f"sweeps.{name}")
     for package in getattr(module, "NEEDS", ()):
         pytest.importorskip(package)
     with jax.enable_x64(getattr(module, "DTYPE", "float32") == "float64"):
         data = rj.sweep(module.point, module.axes("tiny"))
     assert all(np.isfinite(data[variable]).all() for variable in data)
-    assert isinstance(module.figure(data), matplotlib.figure.Figure)
+    figure = module.figure(data)
+    assert isinstance(figure, matplotlib.figure.Figure)
+    assert overprinted(figure) == []
     monkeypatch.setattr(rj, "sweep", lambda *_, **__: pytest.fail("claims read the dataset and run nothing"))
     claims = module.claims(data)
     assert claims
     assert all(isinstance(claim, Claim) and claim.measured and claim.where for claim in claims)
+
+
+def test_the_tip_of_the_tongue_is_drawn_on_a_coarse_grid():
+    """Theory: no frequency resonates below 0.9654. The cells of this grid are 0.01 apart."""
+    axes = {"seed": [0], "f": np.linspace(0.01, 0.05, 5), "mu": np.linspace(0.95, 0.999, 6)}
+    data = xr.DataArray(np.zeros((1, 5, 6)), axes)
+    ax = _heatmap._draw(data, data.isel(seed=0), _heatmap.ETA).axes[0]
+    (edge,) = ax.lines
+    assert np.nanmin(edge.get_ydata()) == pytest.approx(0.9654, abs=1e-3)
+    assert edge.get_color() == "white"
 
 
 VARIANTS = [
@@ -75,9 +92,9 @@ def test_a_sweep_of_the_report_has_figure_and_claims(monkeypatch, tmp_path):
 
 
 def test_report_names_known_variants():
-    assert set(_report.READINGS) <= set(VARIANTS)
+    assert set(_entries.READINGS) <= set(VARIANTS)
     assert [name for name in in_order() if ":" not in name] != sorted(NAMES)  # as in the paper, not by name
-    assert set(in_order()) == {*NAMES, *_report.READINGS}
+    assert set(in_order()) == {*NAMES, *_entries.READINGS}
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +114,17 @@ def report(tmp_path_factory):
 
 
 def test_report_holds_figures_and_claims(report):
-    page, text = ((report / f"report.{kind}").read_text() for kind in ("html", "md"))
-    assert page.count("data:image/png;base64,") == 2
-    assert "http" not in page  # opens offline
-    assert page.index("<table>") < page.index("<img")  # the table of claims on top
+    written, text = ((report / f"report.{kind}").read_text() for kind in ("html", "md"))
+    assert written.count("data:image/png;base64,") == 2
+    assert "http" not in written  # opens offline
+    order = [written.index(part) for part in ("What does not hold", "<h2>Contents", "<img", "<h2>Seconds")]
+    assert order == sorted(order)
+    assert "2 of 2 figures, 8 statements: " in written
+    for each in (written, text):
+        assert "The text states neither the vertical scale nor the colours." in each
+        assert "Right: their power spectral densities." in each  # the caption
+        assert "signals_sinusoid.nc" in each
+        assert "signals_sinusoid.html" not in each  # no explorer was written
     for name in (
         "signals_sinusoid",
         "exp3_square_wave:sum",
@@ -109,10 +133,12 @@ def test_report_holds_figures_and_claims(report):
         "cpu",
         " s in all",
     ):
-        assert name in page
+        assert name in written
         assert name in text
     rows = text.count("| holds |") + text.count("| does not hold |") + text.count("| ambiguous |")
-    assert rows == page.count('class="holds"') + page.count('class="does-not-hold"') + page.count('class="ambiguous"')
+    assert rows == written.count('class="holds"') + written.count('class="does-not-hold"') + written.count(
+        'class="ambiguous"'
+    )
     assert rows == 8
     assert {path.name for path in report.iterdir()} >= {"exp3_square_wave-sum.nc", "signals_sinusoid.png"}
 
@@ -177,6 +203,64 @@ def test_first_heatmap_writes_dataset_picture_and_claims(first_heatmap):
 def test_first_heatmap_fits_into_two_gibibytes(first_heatmap):
     _, printed = first_heatmap
     assert 1e5 < int(printed.split("peak KiB")[1]) < 2 * 2**20
+
+
+def entry(claims, name="exp1_sinusoid"):
+    return _entries.Entry(name, "Title.", "2 f", claims, {"variant": ""}, 1.0)
+
+
+def test_verdicts_in_words():
+    holds, fails, unclear = (Claim("a", "b", "c", "d", verdict) for verdict in (True, False, None))
+    assert _entries.counted([holds]) == "the one statement holds"
+    assert _entries.counted([holds, holds]) == "both statements hold"
+    assert _entries.counted([holds] * 3) == "all 3 statements hold"
+    assert _entries.counted([fails]) == "1 statement: 1 does not hold"
+    said = "5 statements: 2 hold, 2 do not hold, 1 cannot be decided from the text"
+    assert _entries.counted([unclear, fails, fails, holds, holds]) == said
+    rounding = fails._replace(why="Rounding.")
+    failed = _entries.failures([entry([unclear, rounding]), entry([holds, fails, rounding], "exp2_ar2")])
+    assert [(failure.why, [one.name for one in failure.entries]) for failure in failed] == [
+        ("Rounding.", ["exp1_sinusoid", "exp2_ar2"]),
+        ("Not known.", ["exp2_ar2"]),
+        ("Not known.", ["exp1_sinusoid"]),
+    ]
+    assert failed[-1].claim.holds is None
+
+
+def test_the_page_links_the_explorer_where_there_is_one(tmp_path):
+    one = entry([Claim("1 < 2", "b", "c", "d", True)])
+    attrs = dict(variant="", compile_seconds=1.0, run_seconds=1.0, device="cpu", dtype="float32")
+    one = one._replace(attrs=attrs)
+    (tmp_path / "exp1_sinusoid.png").write_bytes(b"")
+    assert "explore" not in page(tmp_path, [one], "Title", ["Lead."])
+    (tmp_path / "exp1_sinusoid.html").write_text("")
+    written = page(tmp_path, [one], "Title", ["Lead."])
+    assert '<a href="exp1_sinusoid.html">explore</a>' in written
+    assert "1 &lt; 2" in written
+    assert "What does not hold" not in written
+
+
+def test_every_figure_has_a_caption():
+    assert set(CAPTIONS) == set(NAMES)
+
+
+def test_base_rates():
+    predicted = xr.DataArray([True, True, False, False], dims="f")
+    found = xr.DataArray([True, False, False, False], dims="f")
+    assert base_rates(predicted, found) == 'balanced accuracy 83.3%; "never diverges" agrees on 75.0%'
+    counted = xr.DataArray([True, True, False, False], dims="f")
+    assert base_rates(predicted, found, where=counted) == 'balanced accuracy 50.0%; "never diverges" agrees on 50.0%'
+    assert base_rates(predicted, xr.zeros_like(found)) == 'balanced accuracy 50.0%; "never diverges" agrees on 100.0%'
+
+
+def test_table_says_why():
+    rows = [Claim("a", "b", "c", "d", True, why="moot"), Claim("a", "b", "c", "d", False, why="rounding")]
+    assert table(rows).splitlines()[0] == "| statement | where | measured | expected | verdict | why |"
+    assert table(rows).splitlines()[2:] == [
+        "| a | b | c | d | holds |  |",
+        "| a | b | c | d | does not hold | rounding |",
+    ]
+    assert "why" not in table(rows[:1])
 
 
 def test_table_of_claims():

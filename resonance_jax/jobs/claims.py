@@ -18,6 +18,7 @@ class Claim(NamedTuple):
     measured: str
     expected: str  # what is taken as agreement
     holds: bool | None  # None: the statement is ambiguous, see `measured`
+    why: str = ""  # one sentence on why it does not hold, if it does not
 
     @property
     def verdict(self) -> str:
@@ -27,17 +28,28 @@ class Claim(NamedTuple):
 def table(claims: Iterable[Any]) -> str:
     """Claims as a Markdown table with the verdict in words. Any named tuple will do; its field `holds` is the verdict.
 
+    The column `why` is left out where no statement fails for a given reason.
+
     >>> print(table([Claim("2 + 2 = 4", "arithmetic", "4", "exactly 4", True)]), end="")
     | statement | where | measured | expected | verdict |
     | --- | --- | --- | --- | --- |
     | 2 + 2 = 4 | arithmetic | 4 | exactly 4 | holds |
     """
-    rows = [{name: _cell(name, value) for name, value in claim._asdict().items()} for claim in claims]
+    rows = [
+        {name: _cell(name, value) for name, value in claim._asdict().items()} for claim in map(_without_moot, claims)
+    ]
     if not rows:
         return ""
+    if not any(row.get("why") for row in rows):
+        rows = [{name: text for name, text in row.items() if name != "why"} for row in rows]
     head = ["verdict" if name == "holds" else name for name in rows[0]]
     lines = [head, ["---"] * len(head), *(row.values() for row in rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _without_moot(claim: Any) -> Any:
+    """Without the reason why it would not hold, if it does."""
+    return claim._replace(why="") if isinstance(claim, Claim) and claim.holds else claim
 
 
 def _cell(name: str, value: Any) -> str:

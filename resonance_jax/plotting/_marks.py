@@ -1,4 +1,4 @@
-"""Parts that several pictures share: ranges, axes in powers of ten, shares of diverged runs, colour bars, periods."""
+"""Parts that several pictures share: ranges, axes in powers of ten, shares of diverged runs, periods."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, Normalize
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from resonance_jax import labels
+from resonance_jax.plotting._axes import cell_edges, positions
 
 SHARES = LinearSegmentedColormap.from_list("shares", ["#ffb3a1", "#e8200c", "#6b0010"])  # of diverged runs
-
-
-def text_of(data: xr.DataArray) -> str:
-    """Text for an axis that shows these data: from their attributes or, without them, from their name."""
-    return labels.axis(str(data.name), data.attrs)
 
 
 def value_range(data: xr.DataArray) -> tuple[float, float]:
     """Smallest and largest finite value; 0 and 1 if there is none."""
     finite = data.values[np.isfinite(data.values)]
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
+def spans_decades(low: float, high: float) -> bool:
+    """Whether a linear axis or linear colours would only show the largest values."""
+    return 0 < low < high / 1000
 
 
 def decades(ax: Axes, low: float, high: float) -> None:
@@ -43,10 +43,16 @@ def power_of_ten(value: float, position: int | None = None) -> str:
 def cover(ax: Axes, low: xr.DataArray, high: xr.DataArray, curves: xr.DataArray, colours: Any) -> None:
     """Limit the vertical axis to a range, with a triangle at the top for each point above; dimensions: x, curves."""
     bottom, top = value_range(low)[0], value_range(high)[1]
-    margin = 0.05 * (top - bottom) or 0.05 * abs(top) or 0.05
-    ax.set_ylim(bottom - margin, top + margin)
+    if ax.get_yscale() == "log":
+        margin = (top / bottom) ** 0.05 if top > bottom else 1.1
+        bottom, top = bottom / margin, top * margin
+    else:
+        margin = 0.05 * (top - bottom) or 0.05 * abs(top) or 0.05
+        bottom, top = bottom - margin, top + margin
+    ax.set_ylim(bottom, top)
+    at = positions(curves[curves.dims[0]])
     for values, colour in zip(curves.values.T, colours, strict=True):
-        above = curves[curves.dims[0]].values[values > top + margin]
+        above = at[values > top]
         ax.plot(above, np.full(above.size, 0.985), "^", color=colour, ms=5, transform=ax.get_xaxis_transform())
 
 
@@ -54,7 +60,7 @@ def strip_of_shares(ax: Axes, share: xr.DataArray, colours: Any) -> None:
     """Shares of diverged runs above the axes; dimensions: the horizontal axis, the curves."""
     strip = ax.inset_axes((0, 1.03, 1, 0.14), sharex=ax)
     for values, colour in zip(share.values.T, colours, strict=True):
-        strip.plot(share[share.dims[0]], 100 * values, ".-", color=colour, lw=1, ms=3)
+        strip.plot(positions(share[share.dims[0]]), 100 * values, ".-", color=colour, lw=1, ms=3)
     strip.set_ylim(-8, 108)
     strip.set_yticks([0, 50, 100])
     strip.tick_params(labelbottom=False, labelsize=7)
@@ -62,13 +68,13 @@ def strip_of_shares(ax: Axes, share: xr.DataArray, colours: Any) -> None:
     strip.grid(alpha=0.3, lw=0.6)
 
 
-def share_cells(share: xr.DataArray, ax: Axes) -> None:
+def share_cells(share: xr.DataArray, ax: Axes) -> Any:
     """Shares of diverged runs as red cells, hatched to stand out in grey too; dimensions: vertical, horizontal axis."""
     y, x = share.dims
     cells = np.ma.masked_where(~(share.values > 0), share.values)
-    mesh = ax.pcolor(
-        share[x],
-        share[y],
+    return ax.pcolor(
+        cell_edges(share[x]),
+        cell_edges(share[y]),
         cells,
         norm=Normalize(0, 1),
         cmap=SHARES,
@@ -76,21 +82,11 @@ def share_cells(share: xr.DataArray, ax: Axes) -> None:
         edgecolors="black",
         antialiased=False,
         lw=0,
-        shading="nearest",
     )
-    figure: Any = ax.figure
-    figure.colorbar(mesh, ax=ax, label="share of diverged runs", format=lambda value, _: f"{value:.0%}")
 
 
-def colorbar(
-    mesh: Any, ax: Axes, data: xr.DataArray, limits: tuple[float, float], powers_of_ten: bool, label: str
-) -> None:
-    below, above = float(data.min()) < limits[0], float(data.max()) > limits[1]
-    extend = {(True, True): "both", (True, False): "min", (False, True): "max"}.get((below, above), "neither")
-    bar = ax.figure.colorbar(mesh, ax=ax, label=label, extend=extend)
-    if powers_of_ten:
-        bar.ax.yaxis.set_major_locator(MaxNLocator(8, integer=limits[1] - limits[0] > 3))
-        bar.ax.yaxis.set_major_formatter(FuncFormatter(power_of_ten))
+def share_bar(mesh: Any, axes: Axes | list[Axes]) -> None:
+    mesh.figure.colorbar(mesh, ax=axes, label="share of diverged runs", format=lambda value, _: f"{value:.0%}")
 
 
 def period_axis_on_top(ax: Axes) -> None:
@@ -109,4 +105,4 @@ def period_axis_on_top(ax: Axes) -> None:
             shown.append(period)
     top.set_xticks(shown, [f"{period:g}" for period in shown])
     top.minorticks_off()
-    top.set_xlabel(labels.axis("T"))
+    top.set_xlabel("period $1/f$ (steps)")

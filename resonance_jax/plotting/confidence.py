@@ -1,9 +1,9 @@
 """Means over seeds and how far they can be trusted."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
-
-from resonance_jax.numerics.logscale import log10_mean
 
 RESAMPLES = 999
 
@@ -14,7 +14,7 @@ def mean_and_band(
     """Mean over a dimension, and the lower and upper end of its confidence interval.
 
     Args:
-        data: values, NaN for those that are missing; or their log10, all finite.
+        data: values or their log10, NaN for those that are missing. Where one is infinite, so are mean and interval.
         dim: dimension to average over.
         log10: data and results are log10 of the values. The mean is that of the values, often dominated by the largest
             one, and the interval is by bootstrap.
@@ -40,15 +40,36 @@ def mean_and_band(
     counts = np.random.default_rng(0).multinomial(size, np.full(size, 1 / size), RESAMPLES)  # how often each is drawn
     weights = xr.DataArray(counts / size, dims=("resample", dim))
     ends = [(1 - level) / 2, (1 + level) / 2]
+    mean, overflown = mean_of(data, dim, log10=log10), (data == np.inf).any(dim)
+    data = data.where(data != np.inf).astype(float)
+    top = _top(data, dim) if log10 else 0.0
+    values = 10.0 ** (data - top) if log10 else data
+    there = data.notnull().dot(weights, dim)
+    resampled = values.fillna(0).dot(weights, dim) / there.where(there > 0)
     if log10:
-        top = data.max(dim)
-        means = (10.0 ** (data - top)).dot(weights, dim)
-        resampled = top + np.log10(np.maximum(means, np.finfo(float).tiny))
-        mean = log10_mean(data, dim)
-    else:
-        data = data.astype(float)  # a sum of float32 could overflow
-        there = data.notnull().dot(weights, dim)
-        resampled = data.fillna(0).dot(weights, dim) / there.where(there > 0)
-        mean = data.mean(dim)
-    found = resampled.quantile(ends, "resample")
-    return mean, found.isel(quantile=0, drop=True), found.isel(quantile=1, drop=True)
+        resampled = top + _log10(resampled)
+    low, high = (resampled.quantile(end, "resample").drop_vars("quantile") for end in ends)
+    return mean, low.where(~overflown, np.inf), high.where(~overflown, np.inf)
+
+
+def mean_of(data: xr.DataArray, dim: str, *, log10: bool = False) -> xr.DataArray:
+    """Mean over a dimension of the values that are there, infinite where one is; `log10` as in `mean_and_band`.
+
+    >>> float(mean_of(xr.DataArray([2.0, np.nan, 2.0], dims="seed"), "seed", log10=True))
+    2.0
+    """
+    data = data.astype(float)  # a sum of float32 could overflow
+    if not log10:
+        return data.mean(dim)
+    top = _top(data, dim)
+    return top + _log10((10.0 ** (data - top)).mean(dim))
+
+
+def _log10(data: xr.DataArray) -> Any:
+    """Finite for 0."""
+    return np.log10(np.maximum(data, np.finfo(float).tiny))
+
+
+def _top(data: xr.DataArray, dim: str) -> xr.DataArray:
+    """The largest finite value; 0 where there is none."""
+    return data.where(np.isfinite(data)).max(dim).fillna(0)

@@ -1,5 +1,6 @@
 """The diagnosis of a stream in one picture: where runs grow, what is to blame, at which time scale, what to do."""
 
+import functools
 import textwrap
 from typing import Any
 
@@ -14,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from resonance_jax.plotting._marks import text_of
+from resonance_jax.plotting._axes import edges, text_of
 from resonance_jax.theory.recorded.verdicts import MEANINGS, NAMES
 
 SMALL = 1e-3  # growth per step below which the colours are linear
@@ -32,6 +33,7 @@ VERDICTS = {  # of each verdict, and what it means in a few words
     "undecided": ("#e4e4e4", "too close to no growth to tell"),
 }
 
+_log_edges = functools.partial(edges, log=True)
 
 Diagnosis = Any  # a `streams.diagnosis.Diagnosis`, which lives above this room and draws itself with it
 
@@ -111,7 +113,9 @@ def _norm(data: xr.Dataset) -> SymLogNorm:
 def _rates(ax: Axes, rate: xr.DataArray, norm: SymLogNorm) -> Any:
     values = np.ma.masked_invalid(rate.transpose("mu", "eta").values)
     damping = _damping(rate.mu.values)
-    mesh = ax.pcolormesh(_edges(rate.eta.values), _edges(damping), values, norm=norm, cmap="RdBu_r", rasterized=True)
+    mesh = ax.pcolormesh(
+        _log_edges(rate.eta.values), _log_edges(damping), values, norm=norm, cmap="RdBu_r", rasterized=True
+    )
     if min(values.shape) > 1 and values.min() < 0 < values.max():
         ax.contour(rate.eta.values, damping, values, levels=[0.0], colors="black", linewidths=1.4)
     _plane_axes(ax, rate)
@@ -126,18 +130,9 @@ def _damping(mu: Any) -> np.ndarray:
     return np.where(below, damping, smallest / 10.0 ** np.cumsum(~below))
 
 
-def _edges(values: np.ndarray) -> np.ndarray:
-    """Edges of cells around values on a logarithmic axis; a single value has one of a decade."""
-    logs = np.log10(values)
-    if logs.size == 1:
-        return 10.0 ** (logs + np.array([-0.5, 0.5]))
-    middles = (logs[1:] + logs[:-1]) / 2
-    return 10.0 ** np.concatenate([[2 * logs[0] - middles[0]], middles, [2 * logs[-1] - middles[-1]]])
-
-
 def _plane_axes(ax: Axes, over: xr.DataArray) -> None:
     eta, mu = over.eta.values, over.mu.values
-    across, up = _edges(eta), _edges(_damping(mu))
+    across, up = _log_edges(eta), _log_edges(_damping(mu))
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlim(across[0], across[-1])
@@ -204,7 +199,7 @@ def _star(ax: Axes, diagnosis: Diagnosis, *, labelled: bool) -> None:
 
 
 def _verdicts(ax: Axes, data: xr.Dataset) -> None:
-    across, up = _edges(data.eta.values), _edges(_damping(data.mu.values))
+    across, up = _log_edges(data.eta.values), _log_edges(_damping(data.mu.values))
     colours = ListedColormap([VERDICTS[name][0] for name in NAMES])
     norm = BoundaryNorm(np.arange(len(NAMES) + 1) - 0.5, len(NAMES))
     ax.pcolormesh(across, up, data.verdict.transpose("mu", "eta").values, norm=norm, cmap=colours, rasterized=True)
