@@ -165,7 +165,7 @@ def kind_of(name: str, values: np.ndarray, is_rate: bool = False) -> str:
 
     Returns:
         "log10": a log10; powers of ten, diverging at 10^0, averaged as powers. "signed": a rate, diverging at 0.
-        "log": positive over more than three decades, coloured by its log10. "plain": anything else.
+        "log": positive over more than three decades, coloured by its log10. "flag": True or False. "plain": the rest.
 
     >>> kind_of("log10_distance", np.zeros(2)), kind_of("loss", np.array([1e-5, 1.0])), kind_of("loss", np.ones(2))
     ('log10', 'log', 'plain')
@@ -174,6 +174,8 @@ def kind_of(name: str, values: np.ndarray, is_rate: bool = False) -> str:
         return "log10"
     if is_rate:
         return "signed"
+    if values.dtype == bool:
+        return "flag"
     finite = values[np.isfinite(values)]
     return "log" if finite.size and 0 < finite.min() < finite.max() / 1000 else "plain"
 
@@ -186,6 +188,7 @@ def describe(name: str, attrs: Any = None, *, named: bool = False) -> str:
     """
     known = labels.attrs(name) | dict(attrs or {})
     long, units = str(known.get("long_name", name)), known.get("units", "1")
+    long = long.removeprefix("log10 of the ")  # the page shows powers of ten
     text = f"{long}, {name}" if named and long != name else long
     return text + (f" ({units})" if units not in ("1", "", long) else "")
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from bokeh.document import Document
 from bokeh.layouts import column, row
 from bokeh.models import (
@@ -41,8 +42,8 @@ RUN_STYLE = """
 """
 
 
-def make_document(cells: Cells, spec: dict[str, Any]) -> Document:
-    """The document of a page, on a server or in a file."""
+def add_models(document: Document, cells: Cells, spec: dict[str, Any]) -> dict[str, Any]:
+    """Fill a document, of a file or of a server; the models that the browser and the server talk to, by name."""
     models: dict[str, Any] = {}
     heatmap = _heatmap(cells, spec, models)
     controls = _controls(cells, spec, models)
@@ -50,14 +51,13 @@ def make_document(cells: Cells, spec: dict[str, Any]) -> Document:
     if spec["live"]:
         models["ask"] = ColumnDataSource({"x": [], "y": [], "index": []}, name="ask")
         models["answer"] = ColumnDataSource({"run": []}, name="answer")
-    document = Document()
     document.add_root(row(column(controls, heatmap), Spacer(width=24), run))
     start = (
         "const found = models instanceof Map ? Object.fromEntries(models) : models\n"
         "return explorer.start(JSON.parse(document.getElementById('spec').textContent), found)"
     )
     document.js_on_event("document_ready", CustomJS(args={"models": models}, code=start))
-    return document
+    return models
 
 
 def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
@@ -76,12 +76,13 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
     )
     plot.toolbar.logo = None
     plot.grid.visible = False
+    plot.axis.axis_label_text_font_style = "normal"
     plot.min_border_right = 20
     _label_ticks(plot.xaxis[0], x)
     _label_ticks(plot.yaxis[0], y)
     models["figure"] = plot
     if spec["even"]:
-        models["heat"] = source = ColumnDataSource({"image": []})
+        models["heat"] = source = ColumnDataSource({"image": [np.zeros((y.values.size, x.values.size), np.uint32)]})
         box = dict(x=x.edges[0], y=y.edges[0], dw=x.edges[-1] - x.edges[0], dh=y.edges[-1] - y.edges[0])
         plot.image_rgba("image", source=source, level="image", **box)
     else:
@@ -89,13 +90,13 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
                  for bottom, top in zip(y.edges[:-1], y.edges[1:], strict=True)
                  for left, right in zip(x.edges[:-1], x.edges[1:], strict=True)]
         columns = dict(zip(("left", "right", "bottom", "top"), map(list, zip(*sides, strict=True)), strict=True))
-        models["heat"] = source = ColumnDataSource(columns | {"color": [0] * len(sides)})
+        models["heat"] = source = ColumnDataSource(columns | {"color": np.zeros(len(sides), np.uint32)})
         plot.quad(**{side: side for side in columns}, fill_color="color", line_color="color", source=source)
 
     models["mapper"] = LinearColorMapper(palette=spec["palettes"]["sequential"], low=0, high=1)
     ticks = "return ['log10', 'log'].includes(explorer.state?.kind) ? explorer.power(tick) : explorer.text(tick)"
     models["bar"] = ColorBar(
-        color_mapper=models["mapper"], title=" ", width=14, formatter=CustomJSTickFormatter(code=ticks), padding=8
+        color_mapper=models["mapper"], title=" ", width=14, formatter=CustomJSTickFormatter(code=ticks), title_text_font_style="normal"
     )
     plot.add_layout(models["bar"], "right")
 
@@ -148,7 +149,7 @@ def _controls(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any
     shown = next(one for one in spec["variables"] if one["name"] == spec["value"])
     low, high = shown["low"], shown["high"]
     models["limits"] = RangeSlider(
-        title="colours from", start=low, end=high, value=(low, high), step=(high - low) / 200, width=300, format="0.000"
+        title="colours from", start=low, end=high, value=(low, high), step=(high - low) / 200, width=300, format="0[.]000"
     )
     models["rescale"] = Button(label="fit to this slice", width=110)
     by_value = shown["kind"] in ("log10", "signed")
@@ -178,23 +179,38 @@ def _curves(spec: dict[str, Any], models: dict[str, Any]) -> list[Any]:
     for name in ("one", "mean", "spectrum_one", "spectrum_mean"):
         models[name] = ColumnDataSource({"x": [], "y": []})
     models["seeds"] = ColumnDataSource({"xs": [], "ys": []})
-    common: dict[str, Any] = dict(width=SIDE, tools="pan,box_zoom,wheel_zoom,reset,save,hover", toolbar_location="right")
-    curve = figure(height=250, x_axis_label=spec["curves"][0]["along"], y_axis_label=" ", **common)
+    common: dict[str, Any] = dict(width=SIDE, tools="pan,box_zoom,reset,save", visible=False)
+    models["curve_figure"] = curve = figure(
+        height=250, x_range=(0, 1), y_range=(0, 1), x_axis_label=spec["curves"][0]["along"], y_axis_label=" ", **common
+    )
     curve.multi_line("xs", "ys", source=models["seeds"], color=FAINT, alpha=0.5, line_width=1, legend_label="all seeds")
     curve.line("x", "y", source=models["mean"], color=MEAN, line_width=2, legend_label="mean over seeds")
     curve.line("x", "y", source=models["one"], color=ONE, line_width=2, legend_label="this run")
     ticks = "return explorer.state?.curveKind === 'log10' ? explorer.power(tick) : explorer.text(tick)"
     curve.yaxis.formatter = CustomJSTickFormatter(code=ticks)
     models["curve_axis"] = curve.yaxis[0]
-    spectrum = figure(height=220, x_axis_label="frequency (1/step)", y_axis_label="power", y_axis_type="log", **common)
+    models["spectrum_figure"] = spectrum = figure(
+        height=220,
+        x_range=(0, 1),
+        y_range=(0.1, 1),
+        x_axis_label="frequency (1/step)",
+        y_axis_label="power",
+        y_axis_type="log",
+        **common,
+    )
     spectrum.line("x", "y", source=models["spectrum_mean"], color=MEAN, line_width=2, legend_label="of the mean")
     spectrum.line("x", "y", source=models["spectrum_one"], color=ONE, line_width=2, legend_label="of this run")
     spectrum.title.text = "Spectrum of the curve about its straight line"
+    spectrum.xaxis.formatter = CustomJSTickFormatter(code="return explorer.text(tick)")
     for plot in (curve, spectrum):
         plot.toolbar.logo = None
-        plot.legend.label_text_font_size = "11px"
-        plot.legend.background_fill_alpha = 0.7
-        plot.legend.padding = 4
-        plot.legend.click_policy = "hide"
+        plot.toolbar.autohide = True
         plot.title.text_font_style = "normal"
+        plot.axis.axis_label_text_font_style = "normal"
+        plot.add_layout(plot.legend[0], "above")
+        plot.legend.orientation = "horizontal"
+        plot.legend.click_policy = "hide"
+        plot.legend.label_text_font_size = "11px"
+        plot.legend.border_line_color = None
+        plot.legend.padding = plot.legend.margin = 0
     return [curve, spectrum]

@@ -11,11 +11,13 @@ explorer.power = (value) => {
   return "10" + [...explorer.text(value, 4)].map((c) => marks[c] ?? c).join("")
 }
 
-// A value as the reader thinks of it: powers of ten for a log10.
-explorer.shown = (value, kind, overflow) =>
-  kind === "log10" && Number.isFinite(value)
-    ? value >= overflow ? "beyond the range of floats" : explorer.power(value)
-    : explorer.text(value)
+// A value as the reader thinks of it: powers of ten for a log10, yes, no or a share for a flag.
+explorer.shown = (value, kind, overflow) => {
+  if (!Number.isFinite(value)) return explorer.text(value)
+  if (kind === "log10") return value >= overflow ? "beyond the range of floats" : explorer.power(value)
+  if (kind === "flag") return value === 0 ? "no" : value === 1 ? "yes" : `${explorer.text(100 * value, 3)}%`
+  return explorer.text(value)
+}
 
 explorer.escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 
@@ -78,8 +80,9 @@ explorer.start = async (spec, models) => {
     }
     state.slice = slice
     state.kind = variable.kind
-    const {image, ...rest} = models.heat.data
-    models.heat.data = spec.even ? {...rest, image: [Bokeh.require("core/util/ndarray").ndarray(out, {shape: [sizes[y], sizes[x]], dtype: "uint32"})]} : {...rest, color: Array.from(out)}
+    const target = spec.even ? models.heat.data.image[0] : models.heat.data.color
+    target.set(out)
+    models.heat.change.emit()
     models.mapper.setv({palette, low, high: high > low ? high : low + 1})
     models.bar.title = variable.label
     for (const {name} of spec.contours) {
@@ -142,10 +145,9 @@ explorer.start = async (spec, models) => {
     tip.style.top = `${Math.min(top + 14, innerHeight - tip.offsetHeight - 4)}px`
   }
 
-  models.figure.on_event("mousemove", (event) => {
-    const box = Bokeh.index.get_by_id(models.figure.id).el.getBoundingClientRect()
-    explorer.hover(event, box.left + event.sx, box.top + event.sy)
-  })
+  let pointer = [0, 0] // on the screen
+  document.addEventListener("pointermove", (event) => { pointer = [event.clientX, event.clientY] }, true)
+  models.figure.on_event("mousemove", (event) => explorer.hover(event, ...pointer))
   models.figure.on_event("mouseleave", () => { tip.style.display = "none" })
 
   // ---- the run of the clicked cell
@@ -174,11 +176,22 @@ explorer.start = async (spec, models) => {
       const plus = (s) => (error ? ` ± ${explorer.text(error[Math.min(s, error.length - 1)], 2)}` : "")
       const own = all.length === 1 ? show(all[0]) + plus(0)
         : one ? show(all[chosen[seed]]) + plus(chosen[seed])
-        : `${show(all.reduce((a, b) => Math.min(a, b)))} to ${show(all.reduce((a, b) => Math.max(a, b)))}`
+        : [...new Set([Math.min(...all), Math.max(...all)].map(show))].join(" to ")
       const mean = seed === null ? "" : `<td>${all.length === 1 ? "" : show(explorer.mean(all, variable.kind))}`
       return `<tr><td title="${explorer.escape(variable.name)}">${explorer.escape(variable.label)}<td>${own}${mean}`
     })
     return `<table>${head}${rows.join("")}</table>`
+  }
+
+  const fit = (plot, xs, ys, log) => {
+    const set = (range, all, margin) => {
+      const [low, high] = all.length ? [Math.min(...all), Math.max(...all)] : [0.1, 1]
+      const room = (high - low) * margin || 0.5
+      const [start, end] = log && range === plot.y_range ? [low / 1.5, high * 1.5] : [low - room, high + room]
+      range.setv({start, end, reset_start: start, reset_end: end})
+    }
+    set(plot.x_range, xs, 0.02)
+    set(plot.y_range, ys.filter((v) => Number.isFinite(v) && (!log || v > 0)), 0.06)
   }
 
   const showRun = () => {
@@ -201,10 +214,14 @@ explorer.start = async (spec, models) => {
     models.seeds.data = {xs: lines.map(() => positions), ys: lines}
     models.mean.data = lines.length > 1 ? {x: positions, y: mean} : {x: [], y: []}
     models.one.data = single ? {x: positions, y: one} : {x: [], y: []}
-    models.curve_axis.axis_label = curve.label.replace(/^log10 of the /, "")
+    models.curve_axis.axis_label = curve.label
+    for (const plot of [models.curve_figure, models.spectrum_figure]) plot.visible = true
     const power = (line) => { const s = explorer.spectrum(positions, line); return {x: s.frequency, y: s.power} }
-    models.spectrum_one.data = single ? power(one) : {x: [], y: []}
-    models.spectrum_mean.data = lines.length > 1 ? power(mean) : {x: [], y: []}
+    const spectra = [single ? power(one) : {x: [], y: []}, lines.length > 1 ? power(mean) : {x: [], y: []}]
+    models.spectrum_one.data = spectra[0]
+    models.spectrum_mean.data = spectra[1]
+    fit(models.curve_figure, positions, lines.flat(), false)
+    fit(models.spectrum_figure, spectra.flatMap((s) => s.x), spectra.flatMap((s) => s.y), true)
     state.drawn = {positions, mean, one: single ? one : null, curve}
   }
 
@@ -312,6 +329,9 @@ explorer.start = async (spec, models) => {
   draw()
   requestAnimationFrame(() => setTimeout(() => {
     if (spec.curves.length && !spec.live) curves = explorer.unpack(packed("packed-curves"), spec.packed.curves)
-    document.body.dataset.ready = "yes"
+    document.body.dataset.ready = performance.now()
+    if (spec.live) return
+    const top = state.slice.reduce((best, v, c) => (v > state.slice[best] || !Number.isFinite(state.slice[best]) ? c : best), 0)
+    explorer.click({x: axes[x].values[top % sizes[x]], y: axes[y].values[Math.floor(top / sizes[x])]})
   }))
 }

@@ -72,14 +72,16 @@ def explore(
     """
     cells = cells_of(dataset, value, x, y)
     require_bokeh()
+    from bokeh.document import Document
     from bokeh.embed import file_html
     from bokeh.resources import INLINE
 
-    from resonance_jax.explorer.document import make_document
+    from resonance_jax.explorer.document import add_models
 
     packed, left_out = pack_cells(cells)
     spec = specification(cells, packed)
-    document = make_document(cells, spec)
+    document = Document()
+    add_models(document, cells, spec)
     variables = template_variables(cells, spec, packed, left_out)
     title = title or default_title(cells)
     page = Page(file_html(document, INLINE, title, template=template(), template_variables=variables))
@@ -99,7 +101,8 @@ def require_bokeh() -> None:
 
 
 def default_title(cells: Cells) -> str:
-    return f"{cells.variables[cells.value].label} over {cells.x} and {cells.y}"
+    what = cells.variables[cells.value].label.partition(",")[0].partition(" (")[0]
+    return f"{what[:1].upper()}{what[1:]} over {cells.x} and {cells.y}"
 
 
 class PackedCells(NamedTuple):
@@ -132,11 +135,15 @@ def pack_cells(cells: Cells) -> tuple[PackedCells, list[str]]:
     return PackedCells(values, curves, kept), left_out
 
 
+def seed_of(cells: Cells) -> str | None:
+    """The axis that is averaged over; None if there is none, or if the heatmap shows it."""
+    return SEED if SEED in cells.axes and SEED not in (cells.x, cells.y) else None
+
+
 def specification(cells: Cells, packed: PackedCells, *, live: bool = False) -> dict[str, Any]:
     """What the browser has to know of the cells, beside their numbers."""
     from bokeh.palettes import Cividis256, RdBu11, interp_palette
 
-    seed = SEED if SEED in cells.axes and SEED not in (cells.x, cells.y) else None
     rates = sorted(
         (name for name, variable in cells.variables.items() if variable.is_rate),
         key=lambda name: FIRST_RATES.index(name) if name in FIRST_RATES else len(FIRST_RATES),
@@ -145,7 +152,7 @@ def specification(cells: Cells, packed: PackedCells, *, live: bool = False) -> d
     return {
         "x": cells.x,
         "y": cells.y,
-        "seed": seed,
+        "seed": seed_of(cells),
         "others": [dim for dim in cells.axes if dim not in (cells.x, cells.y)],
         "sizes": {name: axis.values.size for name, axis in cells.axes.items()},
         "axes": {
