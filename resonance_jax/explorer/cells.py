@@ -1,5 +1,6 @@
 """What a page draws of a dataset: its axes with the edges of their cells, its variables, its curves."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ def cells_of(dataset: xr.Dataset, value: str | None = None, x: str | None = None
     Args:
         dataset: of a sweep, or any other with two dimensions or more.
         value: variable of the first heatmap; its dimensions are the axes. None: a distance or a loss, if there is one.
-        x, y: horizontal and vertical axis; None: the last two dimensions other than the seed.
+        x, y: horizontal and vertical axis; None: the two longest that are not the seed.
 
     Raises:
         ValueError: no dataset, or a variable or axes that it does not have.
@@ -93,8 +94,7 @@ def cells_of(dataset: xr.Dataset, value: str | None = None, x: str | None = None
     elif value not in drawable:
         raise ValueError(f"the dataset has no variable {value!r} to draw; choose one of {', '.join(drawable)}")
     dims = [str(dim) for dim in numbers[value].dims]
-    x, y = _choose(dims, x, y)
-
+    x, y = _choose(numbers[value].sizes, x, y)
     axes = {dim: axis_of(dataset, dim) for dim in dims}
     data = dataset.isel({dim: axis.order for dim, axis in axes.items()})
     variables, curves = {}, {}
@@ -109,15 +109,17 @@ def cells_of(dataset: xr.Dataset, value: str | None = None, x: str | None = None
     return Cells(x, y, value, axes, variables, curves, data)
 
 
-def _choose(dims: list[str], x: str | None, y: str | None) -> tuple[str, str]:
+def _choose(sizes: Mapping[Any, int], x: str | None, y: str | None) -> tuple[str, str]:
+    dims = [str(dim) for dim in sizes]
     for name, given in (("x", x), ("y", y)):
         if given is not None and given not in dims:
             raise ValueError(f"{name} must be an axis of the variable, got {given!r}; choose one of {', '.join(dims)}")
     if x is not None and x == y:
         raise ValueError(f"x and y must be different axes, got {x!r} twice; choose another of {', '.join(dims)}")
-    free = [dim for dim in sorted(dims, key=lambda dim: (dim != SEED, dims.index(dim))) if dim not in (x, y)]
-    y = y or free.pop()
-    return x or free.pop(), y
+    free = sorted((dim for dim in dims if dim not in (x, y)), key=lambda dim: (dim == SEED, -sizes[dim]))
+    if x is None and y is None:
+        x, y = sorted(free[:2], key=dims.index)
+    return x or free[0], y or free[0]
 
 
 def axis_of(dataset: xr.Dataset, dim: str) -> Axis:
@@ -190,7 +192,7 @@ def describe(name: str, attrs: Any = None, *, named: bool = False) -> str:
     long, units = str(known.get("long_name", name)), known.get("units", "1")
     long = long.removeprefix("log10 of the ")  # the page shows powers of ten
     text = f"{long}, {name}" if named and long != name else long
-    return text + (f" ({units})" if units not in ("1", "", long) else "")
+    return text + (f" ({units})" if units not in ("1", "") and units not in long else "")
 
 
 def _variable(data: xr.Dataset, name: str, shown: set[str]) -> Variable:

@@ -36,7 +36,7 @@ RUN_STYLE = """
 .v0, .v1, .v5 { background: #6b7280; } .v2 { background: #c2185b; } .v3 { background: #b3202c; }
 .v4 { background: #1d5fa8; }
 .run table { border-spacing: 0; }
-.run td, .run th { padding: 1px 18px 1px 0; text-align: left; font-weight: normal; white-space: nowrap; }
+.run td, .run th { padding: 1px 14px 1px 0; text-align: left; font-weight: normal; white-space: nowrap; }
 .run th { color: #5a6475; }
 .hint { color: #5a6475; }
 """
@@ -49,8 +49,9 @@ def add_models(document: Document, cells: Cells, spec: dict[str, Any]) -> dict[s
     controls = _controls(cells, spec, models)
     run = _run(spec, models)
     if spec["live"]:
-        models["ask"] = ColumnDataSource({"x": [], "y": [], "index": []}, name="ask")
-        models["answer"] = ColumnDataSource({"run": []}, name="answer")
+        models["ask"] = ColumnDataSource({"x": [], "y": [], "index": []})
+        models["answer"] = ColumnDataSource({"run": []})
+        models["verdict"].tags = [models["ask"], models["answer"]]  # what no root refers to is not kept in step
     document.add_root(row(column(controls, heatmap), Spacer(width=24), run))
     start = (
         "const found = models instanceof Map ? Object.fromEntries(models) : models\n"
@@ -107,6 +108,7 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
         halo = plot.segment(**ends, line_color="white", line_width=4, line_alpha=0.75)
         line = plot.segment(**ends, line_color=contour["colour"], line_width=1.8)
         items.append(LegendItem(label=f"{contour['name']} = 0", renderers=[halo, line]))
+        models[f"legend_{contour['name']}"] = items[-1]
     if items:
         legend = Legend(items=items, orientation="horizontal", click_policy="hide", border_line_color=None, padding=0)
         legend.label_text_font_size = "11px"

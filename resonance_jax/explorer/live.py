@@ -58,6 +58,7 @@ def serve(
     from bokeh.server.server import Server
 
     compute = functools.partial(compute_run, with_record(point), axes, cells)
+    compute(dict.fromkeys(cells.axes, 0), {cells.x: _centre(cells, cells.x), cells.y: _centre(cells, cells.y)})  # compiles
     prepare = functools.partial(prepare_document, cells, compute, title or page.default_title(cells))
     try:
         server = Server({"/": Application(FunctionHandler(prepare))}, port=port, address="localhost")
@@ -65,6 +66,10 @@ def serve(
         raise ValueError(f"port {port} cannot be used: {error.strerror}; choose another port") from None
     server.start()
     return server
+
+
+def _centre(cells: Cells, dim: str) -> float:
+    return float(cells.axes[dim].values[0])
 
 
 def with_record(point: Point) -> Point:
@@ -117,8 +122,7 @@ def prepare_document(cells: Cells, compute: Callable[..., dict], title: str, doc
     """Fill the document of a new visitor."""
     from resonance_jax.explorer.document import add_models
 
-    packed, left_out = page.pack_cells(cells)
-    packed = packed._replace(curves=pack({}))  # clicks compute them
+    packed = page.pack_cells(cells)[0]._replace(curves=pack({}))  # clicks compute them
     spec = page.specification(cells, packed, live=True)
     models = add_models(document, cells, spec)
     document.title = title

@@ -6,9 +6,15 @@ explorer.text = (value, digits = 5) => {
   return String(Number(value.toPrecision(digits)))
 }
 
-explorer.power = (value) => {
-  const marks = {"-": "⁻", ".": "·", 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹"}
-  return "10" + [...explorer.text(value, 4)].map((c) => marks[c] ?? c).join("")
+// 10 to a power: as a plain number where that is short.
+explorer.power = (exponent) => {
+  const marks = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+  const raised = (n) => "10" + [...String(n)].map((c) => (c === "-" ? "⁻" : marks[c])).join("")
+  if (!Number.isFinite(exponent)) return explorer.text(exponent)
+  if (Math.abs(exponent) < 3) return explorer.text(10 ** exponent, 4)
+  if (Math.abs(exponent - Math.round(exponent)) < 1e-9) return raised(Math.round(exponent))
+  const mantissa = (10 ** (exponent - Math.floor(exponent))).toPrecision(3)
+  return mantissa === "10.0" ? raised(Math.floor(exponent) + 1) : `${mantissa} × ${raised(Math.floor(exponent))}`
 }
 
 // A value as the reader thinks of it: powers of ten for a log10, yes, no or a share for a flag.
@@ -88,7 +94,9 @@ explorer.start = async (spec, models) => {
     for (const {name} of spec.contours) {
       const rate = find(name)
       const rates = explorer.slice(spec, values[name], rate, chosen)
-      models["contour_" + name].data = explorer.zeroLine(rates, axes[x].values, axes[y].values)
+      const line = explorer.zeroLine(rates, axes[x].values, axes[y].values)
+      models["contour_" + name].data = line
+      models["legend_" + name].label = {value: line.x0.length ? `${name} = 0` : `${name} = 0: nowhere here`}
     }
   }
 

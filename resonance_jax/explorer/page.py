@@ -59,7 +59,7 @@ def explore(
     Args:
         dataset: what `rj.sweep` returned, or any other with a variable over two dimensions.
         value: variable that is drawn first; None: a distance or a loss, if there is one.
-        x, y: horizontal and vertical axis; None: the last two that are not the seed.
+        x, y: horizontal and vertical axis; None: the two longest that are not the seed.
         title: of the page; None: says what is drawn.
         path: file to write; None writes none.
 
