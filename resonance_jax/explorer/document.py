@@ -74,6 +74,7 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
         y_axis_label=y.label,
         tools="pan,box_zoom,wheel_zoom,reset,save",
         toolbar_location="above",
+        name="heatmap",
     )
     plot.toolbar.logo = None
     plot.grid.visible = False
