@@ -161,7 +161,7 @@ def test_a_page_holds_the_dataset_and_asks_for_nothing_else(tmp_path):
     spec, values, curves = parts(html)
     np.testing.assert_array_equal(values["log10_distance"], data.log10_distance)
     np.testing.assert_array_equal(values["predicted_rate"], data.predicted_rate[0])
-    codes = np.moveaxis(curves["log10_distance_curve"], 0, -1)
+    codes = np.cumsum(curves["log10_distance_curve"], axis=-1, dtype=np.uint8)
     offset, scale = (curves[f"log10_distance_curve/{name}"] for name in ("offset", "scale"))
     drawn = packing.dequantise(packing.Quantised(codes, offset, scale))
     np.testing.assert_allclose(drawn[:2], data.log10_distance_curve[:2], atol=0.06)
@@ -170,7 +170,8 @@ def test_a_page_holds_the_dataset_and_asks_for_nothing_else(tmp_path):
 
 def test_curves_that_would_make_the_page_too_large_are_left_out_and_named(monkeypatch):
     data = dataset().assign(growth_curve=lambda data: data.log10_distance_curve.diff("step"))
-    monkeypatch.setattr(page, "MOST_CURVES", len(page.pack_cells(cells_of(data))[0].curves.text) - 1)
+    packed = page.pack_cells(cells_of(data))[0]
+    monkeypatch.setattr(page, "MOST_TEXT", len(packed.values.text) + len(packed.curves.text) - 1)
     html = rj.explore(data).html
     assert "Left out, to keep the page small: growth_curve." in html
     assert [curve["name"] for curve in parts(html)[0]["curves"]] == ["log10_distance_curve"]

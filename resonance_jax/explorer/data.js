@@ -61,14 +61,14 @@ explorer.over = (spec, array, variable, index) => {
     array[explorer.offset(variable.dims, spec.sizes, {...index, [spec.seed]: s})])
 }
 
-// The curve of one cell: offset + scale * code, stored snapshot by snapshot.
+// The curve of one cell: offset + scale * code, where each code is stored as what it adds to the one before, modulo 256.
 explorer.curve = (arrays, curve, cell) => {
-  const codes = arrays[curve.name]
-  const cells = codes.length / curve.positions.length
+  const count = curve.positions.length
   const offset = arrays[curve.name + "/offset"][cell]
   const scale = arrays[curve.name + "/scale"][cell]
-  return curve.positions.map((_, k) => {
-    const code = codes[k * cells + cell]
+  let code = 0
+  return Array.from(arrays[curve.name].subarray(cell * count, (cell + 1) * count), (step) => {
+    code = (code + step) & 255
     return code === 255 ? NaN : offset + scale * code
   })
 }

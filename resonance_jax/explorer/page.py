@@ -16,7 +16,7 @@ from resonance_jax.explorer.verdicts import HAS_DIVERGED, WORDS, basis, verdicts
 if TYPE_CHECKING:
     import xarray as xr
 
-MOST_CURVES = 5_000_000  # characters that curves may take of a page; with bokeh and values it then stays below 8 MB
+MOST_TEXT = 6_000_000  # characters of values and curves; with bokeh, 1.7 MB, the page then stays below 8 MB
 SPECIAL = {"diverged": "#c2185b", "overflow": "#000000", "nan": "#b4bac4"}
 KEYS = {"diverged": "diverged", "overflow": "infinite or beyond the range of floats", "nan": "not a number, or missing"}
 CONTOURS = ("#111111", "#0b7a3b", "#7b2fa8", "#b26a00")  # line colours of the rates
@@ -121,13 +121,9 @@ def pack_cells(cells: Cells) -> tuple[PackedCells, list[str]]:
     curves, kept, left_out = packing.pack({}), [], []
     for name, curve in cells.curves.items():
         codes, offset, scale = packing.quantise(curve.values)
-        more = {
-            name: np.moveaxis(codes, -1, 0),  # snapshot by snapshot compresses better than curve by curve
-            f"{name}/offset": offset,
-            f"{name}/scale": scale,
-        }
+        more = {name: packing.differences(codes), f"{name}/offset": offset, f"{name}/scale": scale}
         packed = packing.pack(arrays | more)
-        if len(packed.text) > MOST_CURVES:
+        if len(values.text) + len(packed.text) > MOST_TEXT:
             left_out.append(name)
             continue
         arrays, curves = arrays | more, packed
