@@ -42,7 +42,7 @@ def test_arrays_come_back_to_the_bit():
     }
     found = packing.unpack(packing.pack(arrays))
     assert {name: str(array.dtype) for name, array in found.items()} == dict(
-        codes="uint8", values="float32", huge="float64", flags="float32", empty="float32"
+        codes="uint8", values="float32", huge="float64", flags="uint8", empty="float32"
     )
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)

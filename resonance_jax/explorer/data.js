@@ -2,9 +2,9 @@
 
 const explorer = {}
 
-// The arrays of `packing.pack`: base64, zlib, and the bytes of the numbers plane by plane.
-explorer.unpack = async (text, entries) => {
-  const characters = atob(text)
+// The arrays of `packing.pack` from an element of the page: base64, zlib, and the bytes of the numbers plane by plane.
+explorer.unpack = async (id, entries) => {
+  const characters = atob(document.getElementById(id).textContent)
   const bytes = new Uint8Array(characters.length)
   for (let i = 0; i < bytes.length; i++) bytes[i] = characters.charCodeAt(i)
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))
@@ -23,42 +23,60 @@ explorer.unpack = async (text, entries) => {
   return found
 }
 
-// Where a cell lies in an array over some of the axes; `index` has a number for each axis.
-explorer.offset = (dims, sizes, index) => dims.reduce((at, dim) => at * sizes[dim] + index[dim], 0)
+// How far apart neighbours along each axis lie in an array over some of the axes; 0 along the others.
+explorer.strides = (dims, sizes) => {
+  const found = Object.fromEntries(Object.keys(sizes).map((dim) => [dim, 0]))
+  let stride = 1
+  for (const dim of [...dims].reverse()) {
+    found[dim] = stride
+    stride *= sizes[dim]
+  }
+  return found
+}
+
+// Where a cell lies in such an array; `index` has a number for each axis. A seed of -1, the mean, counts as the first.
+explorer.offset = (dims, sizes, index) => {
+  const strides = explorer.strides(dims, sizes)
+  return dims.reduce((at, dim) => at + strides[dim] * Math.max(0, index[dim]), 0)
+}
 
 // Mean of some values: of what they are the log10 of, or of themselves. One that is not a number makes it none.
 explorer.mean = (values, kind) => {
-  if (kind !== "log10") return values.reduce((sum, v) => sum + v, 0) / values.length
-  const top = values.reduce((a, b) => (a > b || Number.isNaN(a) ? a : b))
-  if (!Number.isFinite(top)) return top
-  return top + Math.log10(values.reduce((sum, v) => sum + 10 ** (v - top), 0) / values.length)
+  let top = -Infinity, sum = 0
+  if (kind === "log10") {
+    for (const v of values) top = v > top || Number.isNaN(v) ? v : top // v > NaN is false: a NaN stays
+    if (!Number.isFinite(top)) return top
+    for (const v of values) sum += 10 ** (v - top)
+    return top + Math.log10(sum / values.length)
+  }
+  for (const v of values) sum += v
+  return sum / values.length
 }
 
 // Values of one variable over y and x, row by row, at the chosen index; the mean over seeds where that is -1.
 explorer.slice = (spec, array, variable, chosen) => {
-  const {x, y, seed} = spec
-  const sizes = spec.sizes
-  const averaged = seed !== null && chosen[seed] < 0 && variable.dims.includes(seed)
-  const index = {...chosen}
-  if (seed !== null && index[seed] < 0) index[seed] = 0
+  const {x, y, seed, sizes} = spec
+  const strides = explorer.strides(variable.dims, sizes)
+  const start = explorer.offset(variable.dims, sizes, {...chosen, [x]: 0, [y]: 0})
+  const averaged = seed !== null && chosen[seed] < 0 && strides[seed] > 0
+  const seeds = new Float64Array(averaged ? sizes[seed] : 0)
   const found = new Float64Array(sizes[x] * sizes[y])
-  for (let j = 0; j < sizes[y]; j++)
-    for (let i = 0; i < sizes[x]; i++) {
-      index[x] = i
-      index[y] = j
-      found[j * sizes[x] + i] = averaged
-        ? explorer.mean(explorer.over(spec, array, variable, index), variable.kind)
-        : array[explorer.offset(variable.dims, sizes, index)]
+  for (let j = 0, c = 0; j < sizes[y]; j++)
+    for (let i = 0; i < sizes[x]; i++, c++) {
+      const at = start + i * strides[x] + j * strides[y]
+      for (let s = 0; s < seeds.length; s++) seeds[s] = array[at + s * strides[seed]]
+      found[c] = averaged ? explorer.mean(seeds, variable.kind) : array[at]
     }
   return found
 }
 
 // Values of one cell for all seeds; one value where there are no seeds.
 explorer.over = (spec, array, variable, index) => {
-  if (spec.seed === null || !variable.dims.includes(spec.seed))
-    return [array[explorer.offset(variable.dims, spec.sizes, {...index, [spec.seed]: 0})]]
-  return Array.from({length: spec.sizes[spec.seed]}, (_, s) =>
-    array[explorer.offset(variable.dims, spec.sizes, {...index, [spec.seed]: s})])
+  const {seed, sizes} = spec
+  const strides = explorer.strides(variable.dims, sizes)
+  const start = explorer.offset(variable.dims, sizes, seed === null ? index : {...index, [seed]: 0})
+  const count = seed !== null && strides[seed] > 0 ? sizes[seed] : 1
+  return Array.from({length: count}, (_, s) => array[start + (s && s * strides[seed])])
 }
 
 // The curve of one cell: offset + scale * code, where each code is stored as what it adds to the one before, modulo 256.

@@ -55,7 +55,7 @@ def add_models(document: Document, cells: Cells, spec: dict[str, Any]) -> dict[s
     document.add_root(row(column(controls, heatmap), Spacer(width=24), run))
     start = (
         "const found = models instanceof Map ? Object.fromEntries(models) : models\n"
-        "return explorer.start(JSON.parse(document.getElementById('spec').textContent), found)"
+        "return explorer.start(explorer.spec, found)"
     )
     document.js_on_event("document_ready", CustomJS(args={"models": models}, code=start))
     return models

@@ -105,8 +105,8 @@ def unpack(packed: Packed) -> dict[str, np.ndarray]:
 
 def _portable(array: np.ndarray) -> np.ndarray:
     """Little-endian numbers of a type that JavaScript has: uint8, float32 or float64."""
-    if array.dtype == np.uint8:
-        return array
+    if array.dtype in (np.uint8, np.bool_):
+        return array.astype(np.uint8)
     return array.astype("<f4" if _fits(array) else "<f8")
 
 

@@ -28,8 +28,7 @@ explorer.shown = (value, kind, overflow) => {
 explorer.escape = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`)
 
 explorer.start = async (spec, models) => {
-  const packed = (id) => document.getElementById(id).textContent
-  const values = await explorer.unpack(packed("packed-values"), spec.packed.values)
+  const values = await explorer.values
   let curves = null // unpacked after the first picture
   const find = (name) => spec.variables.find((v) => v.name === name)
   const {x, y, seed, axes, sizes} = spec
@@ -65,7 +64,14 @@ explorer.start = async (spec, models) => {
     return seed !== null && chosen[seed] >= 0 && all.length > 1 ? [all[chosen[seed]]] : all
   }
 
-  const draw = () => {
+  let waiting = false
+  const draw = () => { // once, however many widgets changed
+    if (waiting) return
+    waiting = true
+    queueMicrotask(() => { waiting = false; drawNow() })
+  }
+
+  const drawNow = () => {
     const {variable} = state
     const slice = explorer.slice(spec, values[variable.name], variable, chosen)
     const [low, high] = models.limits.value
@@ -74,12 +80,9 @@ explorer.start = async (spec, models) => {
     const special = Object.fromEntries(Object.entries(spec.special).map(([name, hex]) => [name, rgba(hex)]))
     const marks = models.marks.active.length > 0
     const out = new Uint32Array(slice.length)
-    const index = {...chosen}
     for (let c = 0; c < slice.length; c++) {
-      index[x] = c % sizes[x]
-      index[y] = Math.floor(c / sizes[x])
       const v = colourValue(slice[c], variable.kind)
-      if (marks && verdictsOf(index).includes(spec.verdicts.diverged)) out[c] = special.diverged
+      if (marks && verdictsOf({...chosen, [x]: c % sizes[x], [y]: Math.floor(c / sizes[x])}).includes(spec.verdicts.diverged)) out[c] = special.diverged
       else if (Number.isNaN(v)) out[c] = special.nan
       else if (!Number.isFinite(v) || (variable.kind === "log10" && v >= spec.overflow)) out[c] = special.overflow
       else out[c] = colours[Math.min(255, Math.max(0, Math.floor(((v - low) / (high - low || 1)) * 256)))]
@@ -164,7 +167,7 @@ explorer.start = async (spec, models) => {
   const storedRun = async (index) => {
     const run = {index, texts: coordinates(index), values: {}, curves: {}, verdicts: flagsOf(index)}
     for (const variable of spec.variables) run.values[variable.name] = explorer.over(spec, values[variable.name], variable, index)
-    const arrays = spec.curves.length ? await curves : {}
+    const arrays = await curves
     for (const curve of spec.curves) {
       const n = seed !== null && curve.dims.includes(seed) ? sizes[seed] : 1
       run.curves[curve.name] = Array.from({length: n}, (_, s) =>
@@ -334,11 +337,11 @@ explorer.start = async (spec, models) => {
   models.curve?.properties.value.change.connect(showRun)
 
   resetLimits([state.variable.low, state.variable.high])
-  draw()
+  drawNow()
   requestAnimationFrame(() => setTimeout(() => {
-    if (spec.curves.length && !spec.live) curves = explorer.unpack(packed("packed-curves"), spec.packed.curves)
     document.body.dataset.ready = performance.now()
     if (spec.live) return
+    curves = explorer.unpack("packed-curves", spec.packed.curves)
     const top = state.slice.reduce((best, v, c) => (v > state.slice[best] || !Number.isFinite(state.slice[best]) ? c : best), 0)
     explorer.click({x: axes[x].values[top % sizes[x]], y: axes[y].values[Math.floor(top / sizes[x])]})
   }))
