@@ -5,10 +5,13 @@ import io
 import shutil
 import time
 
+import matplotlib.image
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 import resonance_jax as rj
+from resonance_jax.explorer import page as page_module
 from resonance_jax.explorer.packing import LEVELS
 from tests.exploring import F, MU, dataset
 
@@ -147,16 +150,19 @@ def test_clicking_shows_the_run(page):
 
 def test_cells_that_are_no_numbers_or_diverged_have_their_own_colours(page):
     def colours():
-        drawn = page.evaluate("[...Bokeh.documents[0].get_model_by_name('heatmap').renderers[0].data_source.data.color]")
-        return np.array(drawn, np.uint32).reshape(len(MU), len(F))
+        """Of the middle of each cell, on the screen."""
+        image = matplotlib.image.imread(io.BytesIO(page.screenshot()))
+        at = [[np.round(position(page, f, mu)).astype(int) for f in F] for mu in MU]
+        return [[to_hex(image[y + 4, x + 4]) for x, y in row] for row in at]
 
-    nan, diverged = 0xFFC4BAB4, 0xFF5B18C2  # as a, b, g, r
     choose(page, "seed", "seed = 1")
-    assert (colours()[1, 2], (colours() == nan).sum(), (colours() == diverged).sum()) == (nan, 1, 0)
+    shown = np.array(colours())
+    np.testing.assert_array_equal(shown == page_module.SPECIAL["nan"], np.isnan(slice_of(page)))
+    assert len({*shown.ravel()}) == shown.size
     page.get_by_label("mark diverged cells").check()
-    page.wait_for_timeout(50)
+    page.wait_for_timeout(100)
     expected = dataset().diverged.isel(eta=0, seed=1).transpose("mu", "f").values
-    np.testing.assert_array_equal(colours() == diverged, expected)
+    np.testing.assert_array_equal(np.array(colours()) == page_module.SPECIAL["diverged"], expected)
     page.get_by_label("mark diverged cells").uncheck()
     choose(page, "seed", "mean over 3 seeds")
 

@@ -92,7 +92,7 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
                  for bottom, top in zip(y.edges[:-1], y.edges[1:], strict=True)
                  for left, right in zip(x.edges[:-1], x.edges[1:], strict=True)]
         columns = dict(zip(("left", "right", "bottom", "top"), map(list, zip(*sides, strict=True)), strict=True))
-        models["heat"] = source = ColumnDataSource(columns | {"color": np.zeros(len(sides), np.uint32)})
+        models["heat"] = source = ColumnDataSource(columns | {"color": ["#ffffff"] * len(sides)})
         plot.quad(**{side: side for side in columns}, fill_color="color", line_color="color", source=source)
 
     models["mapper"] = LinearColorMapper(palette=spec["palettes"]["sequential"], low=0, high=1)

@@ -52,7 +52,7 @@ explorer.start = async (spec, models) => {
   }
 
   const rgba = (hex) => {
-    const n = parseInt(hex.slice(1), 16) // stored as little-endian r, g, b, a
+    const n = parseInt(hex.slice(1), 16) // a pixel is r, g, b, a in memory
     return ((255 << 24) | ((n & 255) << 16) | (n & 0xff00) | (n >> 16)) >>> 0
   }
 
@@ -76,21 +76,19 @@ explorer.start = async (spec, models) => {
     const slice = explorer.slice(spec, values[variable.name], variable, chosen)
     const [low, high] = models.limits.value
     const palette = paletteOf(variable.kind, low, high)
-    const colours = palette.map(rgba)
-    const special = Object.fromEntries(Object.entries(spec.special).map(([name, hex]) => [name, rgba(hex)]))
     const marks = models.marks.active.length > 0
-    const out = new Uint32Array(slice.length)
-    for (let c = 0; c < slice.length; c++) {
-      const v = colourValue(slice[c], variable.kind)
-      if (marks && verdictsOf({...chosen, [x]: c % sizes[x], [y]: Math.floor(c / sizes[x])}).includes(spec.verdicts.diverged)) out[c] = special.diverged
-      else if (Number.isNaN(v)) out[c] = special.nan
-      else if (!Number.isFinite(v) || (variable.kind === "log10" && v >= spec.overflow)) out[c] = special.overflow
-      else out[c] = colours[Math.min(255, Math.max(0, Math.floor(((v - low) / (high - low || 1)) * 256)))]
-    }
+    const colours = Array.from(slice, (value, c) => {
+      const v = colourValue(value, variable.kind)
+      const index = {...chosen, [x]: c % sizes[x], [y]: Math.floor(c / sizes[x])}
+      if (marks && verdictsOf(index).includes(spec.verdicts.diverged)) return spec.special.diverged
+      if (Number.isNaN(v)) return spec.special.nan
+      if (!Number.isFinite(v) || (variable.kind === "log10" && v >= spec.overflow)) return spec.special.overflow
+      return palette[Math.min(255, Math.max(0, Math.floor(((v - low) / (high - low || 1)) * 256)))]
+    })
     state.slice = slice
     state.kind = variable.kind
-    const target = spec.even ? models.heat.data.image[0] : models.heat.data.color
-    target.set(out)
+    if (spec.even) models.heat.data.image[0].set(colours.map(rgba))
+    else models.heat.data.color = colours
     models.heat.change.emit()
     models.mapper.setv({palette, low, high: high > low ? high : low + 1})
     models.bar.title = variable.label

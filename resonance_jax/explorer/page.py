@@ -222,17 +222,17 @@ def template_variables(
     cells: Cells, spec: dict[str, Any], packed: PackedCells, left_out: list[str]
 ) -> dict[str, Any]:
     """What the frame shows: the numbers, the programs that read them, and notes below the heatmap."""
+    live = spec["live"]
     notes = [basis(cells)]
+    if spec["curves"] and not live:
+        notes.append("Each curve is stored in 255 levels from its smallest to its largest value; other numbers have single precision.")
     if spec["curves"]:
-        notes.append(
-            "Each curve is stored in 255 levels between its smallest and its largest value; all other numbers are exact."
-            " Faster motion than one turn in two snapshots cannot be seen in the spectrum, and folds back into it."
-        )
+        notes.append("The spectrum ends at one turn in two snapshots; faster motion folds back into it.")
     if left_out:
         notes.append(f"Left out, to keep the page small: {', '.join(left_out)}. Explore a part of the dataset to see it.")
     if not cells.curves:
         notes.append("The dataset has no curves; run with record=64 to have them.")
-    lead = "Hover for values. Click a cell to see its run." if not spec["live"] else "Click anywhere to compute the run."
+    lead = f"Hover for values. Click {'anywhere to compute the run there' if live else 'a cell to see its run'}."
     return {
         "css": _asset("page.css"),
         "data_js": _asset("data.js"),
