@@ -82,6 +82,13 @@ def test_what_is_chosen_to_be_drawn():
     assert (chosen.value, chosen.x, chosen.y) == ("growth_rate", "mu", "f")
 
 
+def test_diverged_cells_do_not_stretch_the_colours():
+    loss = np.array([[0.5, 0.7], [0.6, 1e30]])
+    data = xr.Dataset({"loss": (("T", "mu"), loss), "diverged_at": (("T", "mu"), np.array([[-1, -1], [-1, 40]]))})
+    found = cells_of(data).variables["loss"]
+    assert (found.kind, found.limits) == ("plain", (0.5, 0.7))
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

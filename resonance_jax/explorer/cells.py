@@ -7,7 +7,8 @@ import numpy as np
 import xarray as xr
 
 from resonance_jax import labels
-from resonance_jax.jobs.layout import STATUS
+from resonance_jax.jobs.layout import DIVERGED, STATUS
+from resonance_jax.runs.divergence import says_diverged
 
 SEED = "seed"  # the axis that pages average over
 PREFERRED = ("log10_distance", "loss", "distance")  # what is drawn first, where there is one
@@ -35,6 +36,7 @@ class Variable(NamedTuple):
     kind: str  # see `kind_of`
     dims: tuple[str, ...]
     values: np.ndarray
+    limits: tuple[float, float]  # of the colours, for all slices
     is_rate: bool
     error: str | None  # the variable that is its standard error
 
@@ -61,6 +63,7 @@ class Cells(NamedTuple):
     variables: dict[str, Variable]
     curves: dict[str, Curve]
     data: xr.Dataset  # sorted along its axes
+    diverged: xr.DataArray  # where the dataset says that a run diverged
 
 
 def cells_of(dataset: xr.Dataset, value: str | None = None, x: str | None = None, y: str | None = None) -> Cells:
@@ -97,16 +100,17 @@ def cells_of(dataset: xr.Dataset, value: str | None = None, x: str | None = None
     x, y = _choose(numbers[value].sizes, x, y)
     axes = {dim: axis_of(dataset, dim) for dim in dims}
     data = dataset.isel({dim: axis.order for dim, axis in axes.items()})
+    diverged = _diverged(data, dims)
     variables, curves = {}, {}
     for name in sorted(numbers, key=lambda name: (name.removesuffix("_curve") not in (value, *PREFERRED), name)):
         own = [str(dim) for dim in data[name].dims if dim not in dims]
         if name == STATUS or not numbers[name].size:
             continue
         if not own:
-            variables[name] = _variable(data, name, {x, y})
+            variables[name] = _variable(data, name, {x, y}, diverged)
         elif len(own) == 1:
             curves[name] = _curve(data, name, own[0])
-    return Cells(x, y, value, axes, variables, curves, data)
+    return Cells(x, y, value, axes, variables, curves, data, diverged)
 
 
 def _choose(sizes: Mapping[Any, int], x: str | None, y: str | None) -> tuple[str, str]:
@@ -195,8 +199,38 @@ def describe(name: str, attrs: Any = None, *, named: bool = False) -> str:
     return text + (f" ({units})" if units not in ("1", "") and units not in long else "")
 
 
-def _variable(data: xr.Dataset, name: str, shown: set[str]) -> Variable:
+def colour_limits(values: np.ndarray, kind: str) -> tuple[float, float]:
+    """From the first to the 99th percentile of the finite values; of few values, from the smallest to the largest.
+
+    >>> colour_limits(np.array([1e-4, 1.0, np.nan]), "log")
+    (-4.0, 0.0)
+    """
+    values = values[np.isfinite(values)].astype(float)
+    if kind == "log":
+        values = np.log10(values)
+    elif kind == "log10":
+        values = values[values < OVERFLOW]
+    if not values.size:
+        return 0.0, 1.0
+    low, high = np.percentile(values, (1, 99)) if values.size > 100 else (values.min(), values.max())
+    return (float(low), float(high)) if high > low else (float(low) - 0.5, float(low) + 0.5)
+
+
+def _diverged(data: xr.Dataset, dims: list[str]) -> xr.DataArray:
+    found = xr.DataArray(np.zeros([data.sizes[dim] for dim in dims], bool), dims=dims)
+    for name in ("diverged", "diverged_at"):
+        if name in data and set(data[name].dims) <= set(dims):
+            found = found | says_diverged(name, data[name].drop_vars([*data[name].coords]))
+    if STATUS in data and set(data[STATUS].dims) <= set(dims):
+        found = found | (data[STATUS].drop_vars([*data[STATUS].coords]) == DIVERGED)
+    return found.transpose(*dims)
+
+
+def _variable(data: xr.Dataset, name: str, shown: set[str], diverged: xr.DataArray) -> Variable:
     array, error = data[name], name + labels.ERROR
+    settled = array.values
+    if array.dtype.kind == "f" and not name.startswith("log10_"):  # diverged cells have a colour of their own
+        settled = array.drop_vars([*array.coords]).where(~diverged).values
     for dim in [str(dim) for dim in array.dims if dim not in shown]:
         first = array.isel({dim: 0})
         if bool(((array == first) | (array.isnull() & first.isnull())).all()):  # as theory is over seeds
@@ -204,9 +238,10 @@ def _variable(data: xr.Dataset, name: str, shown: set[str]) -> Variable:
     has_error = error in data.data_vars
     units = (labels.attrs(name) | array.attrs).get("units")
     is_rate = not name.endswith(labels.ERROR) and (units == "1/step" or has_error or name.endswith("rate"))
-    kind = kind_of(name, array.values, is_rate)
-    dims = tuple(str(dim) for dim in array.dims)
-    return Variable(name, describe(name, array.attrs), kind, dims, array.values, is_rate, error if has_error else None)
+    kind = kind_of(name, settled, is_rate)
+    limits = colour_limits(array.values if is_rate else settled, kind)
+    dims, label = tuple(str(dim) for dim in array.dims), describe(name, array.attrs)
+    return Variable(name, label, kind, dims, array.values, limits, is_rate, error if has_error else None)
 
 
 def _curve(data: xr.Dataset, name: str, along: str) -> Curve:

@@ -37,6 +37,7 @@ RUN_STYLE = """
 .v4 { background: #1d5fa8; }
 .run table { border-spacing: 0; }
 .run td, .run th { padding: 1px 14px 1px 0; text-align: left; font-weight: normal; white-space: nowrap; }
+.run td:first-child { white-space: normal; max-width: 235px; }
 .run th { color: #5a6475; }
 .hint { color: #5a6475; }
 """

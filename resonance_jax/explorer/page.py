@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from resonance_jax.explorer import packing
-from resonance_jax.explorer.cells import OVERFLOW, SEED, Cells, Variable, cells_of, is_even
+from resonance_jax.explorer.cells import OVERFLOW, SEED, Cells, cells_of, is_even
 from resonance_jax.explorer.verdicts import HAS_DIVERGED, WORDS, basis, verdicts
 
 if TYPE_CHECKING:
@@ -171,11 +171,10 @@ def specification(cells: Cells, packed: PackedCells, *, live: bool = False) -> d
                 "dims": variable.dims,
                 "error": variable.error,
                 "is_error": variable.name in errors,
-                "low": limits[0],
-                "high": limits[1],
+                "low": variable.limits[0],
+                "high": variable.limits[1],
             }
             for variable in cells.variables.values()
-            for limits in [colour_limits(variable)]
         ],
         "curves": [
             {
@@ -196,19 +195,6 @@ def specification(cells: Cells, packed: PackedCells, *, live: bool = False) -> d
         "packed": {"values": packed.values.entries, "curves": packed.curves.entries},
         "live": live,
     }
-
-
-def colour_limits(variable: Variable) -> tuple[float, float]:
-    """Limits of the colours, for all slices: from the first to the 99th percentile of the finite values."""
-    values = variable.values[np.isfinite(variable.values)].astype(float)
-    if variable.kind == "log":
-        values = np.log10(values)
-    elif variable.kind == "log10":
-        values = values[values < OVERFLOW]
-    if not values.size:
-        return 0.0, 1.0
-    low, high = np.percentile(values, (1, 99)) if values.size > 100 else (values.min(), values.max())
-    return (float(low), float(high)) if high > low else (float(low) - 0.5, float(low) + 0.5)
 
 
 def template() -> Any:

@@ -6,8 +6,7 @@ import numpy as np
 import xarray as xr
 
 from resonance_jax.explorer.cells import Cells
-from resonance_jax.jobs.layout import DIVERGED, MISSING, NONFINITE, STATUS
-from resonance_jax.runs.divergence import says_diverged
+from resonance_jax.jobs.layout import MISSING, NONFINITE, STATUS
 
 WORDS = ("not computed", "not finite", "diverged", "grows", "shrinks", "cannot say")
 NOT_COMPUTED, NOT_FINITE, HAS_DIVERGED, GROWS, SHRINKS, UNDECIDED = range(len(WORDS))
@@ -28,13 +27,10 @@ def verdicts(cells: Cells) -> xr.DataArray:
     def spread(array: xr.DataArray) -> xr.DataArray:
         return (array.drop_vars([*array.coords]) | everywhere).transpose(*cells.axes)
 
-    diverged, nonfinite, missing = everywhere, everywhere, everywhere
+    nonfinite, missing = everywhere, everywhere
     for name in cells.variables:
-        array = data[name]
-        diverged = diverged | spread(array.copy(data=says_diverged(name, array.values)))
-        nonfinite = nonfinite | spread(~np.isfinite(array))
+        nonfinite = nonfinite | spread(np.isfinite(data[name]) == 0)
     if STATUS in data and set(data[STATUS].dims) <= set(cells.axes):
-        diverged = diverged | spread(data[STATUS] == DIVERGED)
         nonfinite = nonfinite | spread(data[STATUS] == NONFINITE)
         missing = spread(data[STATUS] == MISSING)
 
@@ -48,7 +44,7 @@ def verdicts(cells: Cells) -> xr.DataArray:
     grows = own_up | (up & ~down)
     shrinks = every_down if rates else everywhere
     found = xr.where(grows, GROWS, xr.where(shrinks, SHRINKS, UNDECIDED))
-    for where, verdict in ((nonfinite, NOT_FINITE), (diverged, HAS_DIVERGED), (missing, NOT_COMPUTED)):
+    for where, verdict in ((nonfinite, NOT_FINITE), (cells.diverged, HAS_DIVERGED), (missing, NOT_COMPUTED)):
         found = xr.where(where, verdict, found)
     return found.astype(np.uint8).transpose(*cells.axes)
 
