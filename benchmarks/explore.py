@@ -38,7 +38,9 @@ def dataset(side: int = SIDE, seeds: int = SEEDS) -> xr.Dataset:
     steps = np.round((np.arange(RECORD) + 1) * NUM_STEPS / RECORD).astype(int)
     tongue = np.exp(-(((f[:, None] - 0.045) / 0.004) ** 2)) * 0.03
     predicted = np.broadcast_to(tongue - 0.5 * (1 - mu), (side, side)).astype(np.float32)
-    kicks = rng.normal(size=(seeds, side, side, RECORD)).cumsum(-1) * 0.3  # decades a snapshot, as `rj.oscillate` has them at one in 156 steps
+    kicks = (
+        rng.normal(size=(seeds, side, side, RECORD)).cumsum(-1) * 0.3
+    )  # decades a snapshot, as `rj.oscillate` has them at one in 156 steps
     curve = (predicted[..., None] * steps / np.log(10) + kicks).astype(np.float32)
     growth = curve[..., -1] * np.log(10) / NUM_STEPS
     dims = ("seed", "f", "mu")

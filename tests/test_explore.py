@@ -242,7 +242,7 @@ def test_command(tmp_path, monkeypatch):
     file, store, out = tmp_path / "my.py", tmp_path / "my.zarr", tmp_path / "page.html"
     file.write_text(SWEEP)
     assert "page.html: " in command(file, "--out", out, "--set", "mu=0.5,1", "--no-cache")
-    spec, values, _ = parts(out.read_text(encoding="utf-8"))
+    _, values, _ = parts(out.read_text(encoding="utf-8"))
     assert "<h1>A sweep to explore.</h1>" in out.read_text(encoding="utf-8")
     np.testing.assert_allclose(values["growth_rate"], np.linspace(0, 1, 4)[:, None] - [0.5, 1], rtol=1e-6)
     rj.sweep(lambda f, mu: {"growth_rate": f - mu}, {"f": [0.0, 1.0], "mu": [0.0, 1.0]}, store=store, devices=1)

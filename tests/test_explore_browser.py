@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 import resonance_jax as rj
 from resonance_jax.explorer import page as page_module
 from resonance_jax.explorer.packing import LEVELS
-from tests.exploring import F, MU, dataset
+from tests.exploring import MU, F, dataset
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 if CHROMIUM is None:
@@ -74,9 +74,8 @@ def choose(page, name, text):
 
 def slice_of(page):
     """The values that the heatmap shows, over mu and f."""
-    return np.array(page.evaluate("[...explorer.state.slice].map((v) => (Number.isNaN(v) ? 'NaN' : v))"), float).reshape(
-        len(MU), len(F)
-    )
+    shown = page.evaluate("[...explorer.state.slice].map((v) => (Number.isNaN(v) ? 'NaN' : v))")
+    return np.array(shown, float).reshape(len(MU), len(F))
 
 
 def test_it_opens_without_a_request_or_a_complaint(page):
@@ -114,7 +113,7 @@ def test_hovering_shows_the_cell_under_the_pointer(page):
     data = dataset().isel(eta=0, seed=1)
     for f, mu, inside in ((0.01, 0.95, 0.0), (0.03, 0.99, 0.014), (0.03, 0.95, 0.0)):  # edges are half-way, at 0.045
         page.mouse.move(*position(page, f + inside, mu))
-        page.wait_for_function(f"document.getElementById('tip').textContent.includes('f = {f:g}, eta = 0.01, mu = {mu:g}')")
+        page.locator("#tip", has_text=f"f = {f:g}, eta = 0.01, mu = {mu:g}").wait_for()
         tip = page.locator("#tip").inner_text()
         cell = data.sel(f=f, mu=mu)
         assert f"growth_rate\t{float(f'{cell.growth_rate.item():.5g}')!r}" in tip

@@ -220,9 +220,9 @@ def _diverged(data: xr.Dataset, dims: list[str]) -> xr.DataArray:
     found = xr.DataArray(np.zeros([data.sizes[dim] for dim in dims], bool), dims=dims)
     for name in ("diverged", "diverged_at"):
         if name in data and set(data[name].dims) <= set(dims):
-            found = found | says_diverged(name, data[name].drop_vars([*data[name].coords]))
+            found = found | xr.DataArray(says_diverged(name, data[name].values), dims=data[name].dims)
     if STATUS in data and set(data[STATUS].dims) <= set(dims):
-        found = found | (data[STATUS].drop_vars([*data[STATUS].coords]) == DIVERGED)
+        found = found | xr.DataArray(data[STATUS].values == DIVERGED, dims=data[STATUS].dims)
     return found.transpose(*dims)
 
 

@@ -1,5 +1,9 @@
 """The widgets and figures of a page. They start empty: `page.js` fills them in the browser."""
 
+# bokeh's annotations do not know the conversions of its properties, e.g. of a pair of numbers into a range
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportOptionalMemberAccess=false
+# pyright: reportCallIssue=false
+
 from typing import Any
 
 import numpy as np
@@ -89,9 +93,11 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
         box = dict(x=x.edges[0], y=y.edges[0], dw=x.edges[-1] - x.edges[0], dh=y.edges[-1] - y.edges[0])
         plot.image_rgba("image", source=source, level="image", **box)
     else:
-        sides = [(left, right, bottom, top)
-                 for bottom, top in zip(y.edges[:-1], y.edges[1:], strict=True)
-                 for left, right in zip(x.edges[:-1], x.edges[1:], strict=True)]
+        sides = [
+            (left, right, bottom, top)
+            for bottom, top in zip(y.edges[:-1], y.edges[1:], strict=True)
+            for left, right in zip(x.edges[:-1], x.edges[1:], strict=True)
+        ]
         columns = dict(zip(("left", "right", "bottom", "top"), map(list, zip(*sides, strict=True)), strict=True))
         models["heat"] = source = ColumnDataSource(columns | {"color": ["#ffffff"] * len(sides)})
         plot.quad(**{side: side for side in columns}, fill_color="color", line_color="color", source=source)
@@ -99,13 +105,19 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
     models["mapper"] = LinearColorMapper(palette=spec["palettes"]["sequential"], low=0, high=1)
     ticks = "return ['log10', 'log'].includes(explorer.state?.kind) ? explorer.power(tick) : explorer.text(tick)"
     models["bar"] = ColorBar(
-        color_mapper=models["mapper"], title=" ", width=14, formatter=CustomJSTickFormatter(code=ticks), title_text_font_style="normal"
+        color_mapper=models["mapper"],
+        title=" ",
+        width=14,
+        formatter=CustomJSTickFormatter(code=ticks),
+        title_text_font_style="normal",
     )
     plot.add_layout(models["bar"], "right")
 
     items = []
     for contour in spec["contours"]:
-        source = models[f"contour_{contour['name']}"] = ColumnDataSource({name: [] for name in ("x0", "y0", "x1", "y1")})
+        source = models[f"contour_{contour['name']}"] = ColumnDataSource(
+            {name: [] for name in ("x0", "y0", "x1", "y1")}
+        )
         ends = dict(x0="x0", y0="y0", x1="x1", y1="y1", source=source, line_cap="round")
         halo = plot.segment(**ends, line_color="white", line_width=4, line_alpha=0.75)
         line = plot.segment(**ends, line_color=contour["colour"], line_width=1.8)
@@ -132,7 +144,7 @@ def _label_ticks(ticks: Any, axis: Axis) -> None:
 def _controls(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
     names = [(one["name"], one["name"]) for one in spec["variables"] if not one["is_error"]]
     models["variable"] = Select(title="heatmap of", value=spec["value"], options=names, width=190)
-    widgets = [models["variable"]]
+    widgets: list[Any] = [models["variable"]]
     for dim in spec["others"]:
         axis = cells.axes[dim]
         options = [(str(i), text) for i, text in enumerate(axis.texts)]
@@ -153,7 +165,13 @@ def _controls(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any
     shown = next(one for one in spec["variables"] if one["name"] == spec["value"])
     low, high = shown["low"], shown["high"]
     models["limits"] = RangeSlider(
-        title="colours from", start=low, end=high, value=(low, high), step=(high - low) / 200, width=300, format="0[.]000"
+        title="colours from",
+        start=low,
+        end=high,
+        value=(low, high),
+        step=(high - low) / 200,
+        width=300,
+        format="0[.]000",
     )
     models["rescale"] = Button(label="fit to this slice", width=110)
     by_value = shown["kind"] in ("log10", "signed")

@@ -58,7 +58,8 @@ def serve(
     from bokeh.server.server import Server
 
     compute = functools.partial(compute_run, with_record(point), axes, cells)
-    compute(dict.fromkeys(cells.axes, 0), {cells.x: _centre(cells, cells.x), cells.y: _centre(cells, cells.y)})  # compiles
+    first = {dim: float(cells.axes[dim].values[0]) for dim in (cells.x, cells.y)}
+    compute(dict.fromkeys(cells.axes, 0), first)  # compiles, so that the first click is as fast as the others
     prepare = functools.partial(prepare_document, cells, compute, title or page.default_title(cells))
     try:
         server = Server({"/": Application(FunctionHandler(prepare))}, port=port, address="localhost")
@@ -66,10 +67,6 @@ def serve(
         raise ValueError(f"port {port} cannot be used: {error.strerror}; choose another port") from None
     server.start()
     return server
-
-
-def _centre(cells: Cells, dim: str) -> float:
-    return float(cells.axes[dim].values[0])
 
 
 def with_record(point: Point) -> Point:
@@ -92,7 +89,7 @@ def compute_run(point: Point, axes: Axes, cells: Cells, index: Mapping[str, int]
     here = cells_of(found, cells.value, cells.x, cells.y)
     texts = [axis.texts[0] for name, axis in here.axes.items() if name != page.seed_of(cells)]
 
-    def over_seeds(array: xr.DataArray, *own: str) -> list[Any]:
+    def over_seeds(array: xr.DataArray, *own: str) -> np.ndarray:
         beside = [dim for dim in array.dims if dim not in (page.seed_of(cells), *own)]
         return array.isel(dict.fromkeys(beside, 0)).astype(float).values.reshape(-1, *(array.sizes[dim] for dim in own))
 

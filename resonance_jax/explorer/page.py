@@ -204,18 +204,16 @@ def template() -> Any:
     return FILE.environment.from_string(_asset("page.html"))
 
 
-def template_variables(
-    cells: Cells, spec: dict[str, Any], packed: PackedCells, left_out: list[str]
-) -> dict[str, Any]:
+def template_variables(cells: Cells, spec: dict[str, Any], packed: PackedCells, left_out: list[str]) -> dict[str, Any]:
     """What the frame shows: the numbers, the programs that read them, and notes below the heatmap."""
     live = spec["live"]
     notes = [basis(cells)]
     if spec["curves"] and not live:
-        notes.append("Each curve is stored in 255 levels from its smallest to its largest value; other numbers have single precision.")
+        notes.append("Each curve is stored in 255 levels from its smallest to its largest value.")
     if spec["curves"]:
         notes.append("The spectrum ends at one turn in two snapshots; faster motion folds back into it.")
     if left_out:
-        notes.append(f"Left out, to keep the page small: {', '.join(left_out)}. Explore a part of the dataset to see it.")
+        notes.append(f"Left out, to keep the page small: {', '.join(left_out)}. Explore a part of the dataset instead.")
     if not cells.curves:
         notes.append("The dataset has no curves; run with record=64 to have them.")
     lead = f"Hover for values. Click {'anywhere to compute the run there' if live else 'a cell to see its run'}."
@@ -233,4 +231,4 @@ def template_variables(
 
 
 def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return resources.files("resonance_jax.explorer").joinpath(name).read_text(encoding="utf-8")
