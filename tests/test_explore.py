@@ -1,5 +1,6 @@
 """The explorer without a browser: packing, cells, verdicts, the page as text, runs that clicks compute."""
 
+import errno
 import json
 import re
 import sys
@@ -7,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 import xarray as xr
+from bokeh.document import Document
 from typer.testing import CliRunner
 
 import resonance_jax as rj
@@ -219,6 +221,39 @@ def test_a_click_on_axes_without_floats_takes_the_cell():
     cells = cells_of(rj.sweep(point, axes))
     run = live.compute_run(point, axes, cells, {"name": 0, "T": 0}, {"name": 0.3, "T": 1.4})
     assert (run["texts"], run["values"]) == (["name = b", "T = 1"], {"loss": [2.0]})
+
+
+def test_a_server_answers_clicks_and_shows_errors():
+    cells = cells_of(rj.sweep(cheap, AXES))
+    document = Document()
+
+    def compute(index, at):
+        if at["f"] > 1:
+            raise ValueError("f must lie below 1")
+        return {"values": {"growth_rate": [np.inf, -np.inf, np.nan, 1.0]}, "index": index, "at": at}
+
+    live.prepare_document(cells, compute, "a title", document)
+    (verdict,) = [model for model in document.models if model.tags]
+    ask, answer = verdict.tags
+
+    def click(f):
+        ask.data = {"x": [f], "y": [0.75], "index": ['{"f": 1}']}
+        return json.loads(answer.data["run"][0])
+
+    values = {"growth_rate": ["Infinity", "-Infinity", "NaN", 1.0]}
+    assert click(0.5) == {"values": values, "index": {"f": 1}, "at": {"f": 0.5, "mu": 0.75}}
+    assert click(2.0) == {"error": "f must lie below 1"}
+    assert document.template_variables["lead"] == "Hover for values. Click anywhere to compute the run there."
+    assert (document.title, document.template_variables["curves"]) == ("a title", packing.pack({}).text)
+
+
+def test_a_port_that_is_taken_is_named(monkeypatch):
+    def taken(*arguments, **named):  # what the server itself leaves open in this case is no concern of the test
+        raise OSError(errno.EADDRINUSE, "Address already in use")
+
+    monkeypatch.setattr("bokeh.server.server.Server", taken)
+    with pytest.raises(ValueError, match=r"port 80 cannot be used: Address already in use; choose another port"):
+        live.serve(cheap, AXES, rj.sweep(cheap, AXES), port=80)
 
 
 SWEEP = '''
