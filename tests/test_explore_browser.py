@@ -101,11 +101,11 @@ def test_a_slider_moves_to_another_slice(page):
     slider = page.locator(".noUi-handle").first
     slider.focus()
     slider.press("ArrowRight")
-    page.wait_for_function("explorer.state.chosen.eta === 1")
+    page.wait_for_function("explorer.chosen.eta === 1")
     expected = rj.log10_mean(dataset().isel(eta=1).log10_distance.astype(float), "seed").transpose("mu", "f")
     np.testing.assert_allclose(slice_of(page), expected, rtol=1e-6)
     slider.press("ArrowLeft")
-    page.wait_for_function("explorer.state.chosen.eta === 0")
+    page.wait_for_function("explorer.chosen.eta === 0")
 
 
 def test_hovering_shows_the_cell_under_the_pointer(page):

@@ -79,7 +79,7 @@ explorer.over = (spec, array, variable, index) => {
   return Array.from({length: count}, (_, s) => array[start + (s && s * strides[seed])])
 }
 
-// The curve of one cell: offset + scale * code, where each code is stored as what it adds to the one before, modulo 256.
+// The curve of one cell: offset + scale * code. A code is stored as what it adds to the one before, modulo 256.
 explorer.curve = (arrays, curve, cell) => {
   const count = curve.positions.length
   const offset = arrays[curve.name + "/offset"][cell]
@@ -110,7 +110,7 @@ explorer.zeroLine = (values, xs, ys) => {
         points.push([xs[a[0]] + t * (xs[b[0]] - xs[a[0]]), ys[a[1]] + t * (ys[b[1]] - ys[a[1]])])
       }
       const saddle = points.length === 4 && v[0] > 0 === v[0] + v[1] + v[2] + v[3] > 0
-      const pairs = points.length === 0 ? [] : points.length === 2 ? [[0, 1]] : saddle ? [[0, 1], [2, 3]] : [[3, 0], [1, 2]]
+      const pairs = {0: [], 2: [[0, 1]], 4: saddle ? [[0, 1], [2, 3]] : [[3, 0], [1, 2]]}[points.length]
       for (const [a, b] of pairs) {
         found.x0.push(points[a][0]); found.y0.push(points[a][1])
         found.x1.push(points[b][0]); found.y1.push(points[b][1])

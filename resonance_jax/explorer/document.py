@@ -103,7 +103,7 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
         plot.quad(**{side: side for side in columns}, fill_color="color", line_color="color", source=source)
 
     models["mapper"] = LinearColorMapper(palette=spec["palettes"]["sequential"], low=0, high=1)
-    ticks = "return ['log10', 'log'].includes(explorer.state?.kind) ? explorer.power(tick) : explorer.text(tick)"
+    ticks = "return ['log10', 'log'].includes(explorer.state?.variable.kind) ? explorer.power(tick) : explorer.text(tick)"
     models["bar"] = ColorBar(
         color_mapper=models["mapper"],
         title=" ",

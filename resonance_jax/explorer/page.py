@@ -20,6 +20,7 @@ MOST_TEXT = 6_000_000  # characters of values and curves; with bokeh, 1.7 MB, th
 SPECIAL = {"diverged": "#c2185b", "overflow": "#000000", "nan": "#b4bac4"}
 KEYS = {"diverged": "diverged", "overflow": "infinite or beyond the range of floats", "nan": "not a number, or missing"}
 CONTOURS = ("#111111", "#0b7a3b", "#7b2fa8", "#b26a00")  # line colours of the rates
+PROGRAMS = ("data.js", "words.js", "heatmap.js", "run.js", "page.js")
 FIRST_RATES = ("predicted_rate", "mean_rate", "mean_square_rate", "almost_sure_rate", "growth_rate")
 
 
@@ -219,8 +220,7 @@ def template_variables(cells: Cells, spec: dict[str, Any], packed: PackedCells, 
     lead = f"Hover for values. Click {'anywhere to compute the run there' if live else 'a cell to see its run'}."
     return {
         "css": _asset("page.css"),
-        "data_js": _asset("data.js"),
-        "page_js": _asset("page.js"),
+        "programs": "\n".join(map(_asset, PROGRAMS)),
         "spec": json.dumps(spec).replace("<", r"\u003c"),
         "values": packed.values.text,
         "curves": packed.curves.text,
