@@ -12,6 +12,7 @@ from bokeh.document import Document
 from typer.testing import CliRunner
 
 import resonance_jax as rj
+from benchmarks import explore as benchmark
 from resonance_cli.app import app
 from resonance_jax.explorer import live, packing, page
 from resonance_jax.explorer.cells import axis_of, cells_of, is_even
@@ -288,3 +289,10 @@ def test_command(tmp_path, monkeypatch):
     assert "no variable 'z' to draw" in command(store, "--value", "z", rc=2)
     monkeypatch.setitem(sys.modules, "bokeh", None)
     assert "exploring needs bokeh" in command(store, rc=2)
+
+
+def test_the_benchmark_runs_without_a_browser(monkeypatch, capsys):
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    benchmark.main(side=4, seeds=2)
+    printed = capsys.readouterr().out
+    assert re.search(r"write: [\d.]+ s, [\d.]+ MB\nno Chromium on this machine", printed)
