@@ -81,6 +81,7 @@ def test_what_is_chosen_to_be_drawn():
     kinds = {name: variable.kind for name, variable in cells.variables.items()}
     assert kinds == dict(log10_distance="log10", diverged="flag", growth_rate="signed", predicted_rate="signed")
     assert list(cells.curves) == ["log10_distance_curve"]
+    assert [page.seed_of(each) for each in (cells, cells_of(dataset().isel(seed=[0])))] == ["seed", None]
     chosen = cells_of(dataset(), "growth_rate", x="mu")
     assert (chosen.value, chosen.x, chosen.y) == ("growth_rate", "mu", "f")
 

@@ -103,7 +103,10 @@ def _heatmap(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any:
         plot.quad(**{side: side for side in columns}, fill_color="color", line_color="color", source=source)
 
     models["mapper"] = LinearColorMapper(palette=spec["palettes"]["sequential"], low=0, high=1)
-    ticks = "return ['log10', 'log'].includes(explorer.state?.variable.kind) ? explorer.power(tick) : explorer.text(tick)"
+    ticks = (
+        "const powers = ['log10', 'log'].includes(explorer.state?.variable.kind)\n"
+        "return powers ? explorer.power(tick) : explorer.text(tick)"
+    )
     models["bar"] = ColorBar(
         color_mapper=models["mapper"],
         title=" ",
@@ -159,7 +162,7 @@ def _controls(cells: Cells, spec: dict[str, Any], models: dict[str, Any]) -> Any
             )
         else:
             widget = Select(title=dim, value="0", options=options, width=190)
-        if len(options) > 1 or dim == spec["seed"]:
+        if len(options) > 1:
             models[f"choose_{dim}"] = widget
         widgets.append(widget)
     shown = next(one for one in spec["variables"] if one["name"] == spec["value"])

@@ -133,8 +133,9 @@ def pack_cells(cells: Cells) -> tuple[PackedCells, list[str]]:
 
 
 def seed_of(cells: Cells) -> str | None:
-    """The axis that is averaged over; None if there is none, or if the heatmap shows it."""
-    return SEED if SEED in cells.axes and SEED not in (cells.x, cells.y) else None
+    """The axis that is averaged over; None if it has one value or none, or if the heatmap shows it."""
+    absent = SEED not in cells.axes or SEED in (cells.x, cells.y)
+    return None if absent or cells.axes[SEED].values.size == 1 else SEED
 
 
 def specification(cells: Cells, packed: PackedCells, *, live: bool = False) -> dict[str, Any]:
