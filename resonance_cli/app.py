@@ -286,6 +286,55 @@ def plot(
 
 @app.command()
 @one_line
+def explore(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR.zarr|FILE.py", help="Store to read, or sweep file to run in memory.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="PAGE.html", help="Page to write; by default beside the store or file.")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve the page on this machine; a click computes the run there.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="With --live; 0 takes any that is free.")] = 5006,
+    value: Annotated[str | None, typer.Option(help="Output that is drawn first.")] = None,
+    x: Annotated[str | None, typer.Option(help="Horizontal axis.")] = None,
+    y: Annotated[str | None, typer.Option(help="Vertical axis.")] = None,
+    scale: Scale = "quick",
+    settings: Settings = None,
+    variant: Variant = None,
+    dtype: DtypeOption = None,
+    cache: Cache = True,
+) -> None:
+    """Make a page on which a sweep can be explored.
+
+    One HTML file that works without a network: a heatmap, and for each clicked cell its run, its rates and a verdict.
+
+    \b
+    resonance explore heat.zarr --out heat.html
+    resonance explore my_sweep.py --set eta=0.001,0.01 --out my.html
+    resonance explore my_sweep.py --live
+    """
+    from resonance_cli.explore import explore
+
+    explore(
+        source,
+        out,
+        live=live,
+        port=port,
+        value=value,
+        x=x,
+        y=y,
+        scale=scale,
+        settings=settings or [],
+        variant=variant,
+        dtype=dtype,
+        cache=cache,
+    )
+
+
+@app.command()
+@one_line
 def chart(
     out: Annotated[Path, typer.Option(metavar="OUT.png|OUT.nc", help="Picture, or dataset.")] = Path("chart.png"),
     f: Annotated[

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from resonance_jax import shifts as shifts
     from resonance_jax import testing as testing
     from resonance_jax import theory as theory
+    from resonance_jax.explorer.page import explore as explore
     from resonance_jax.guard.measure import measure_resonance as measure_resonance
     from resonance_jax.guard.wrapper import resonance_guard as resonance_guard
     from resonance_jax.runs import spectrum as spectrum
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 # Imported when they are first used: matplotlib, flax, optax and xarray take longer to import than JAX.
 _LAZY = {
     "diagnose": "resonance_jax.streams.diagnose:diagnose",
+    "explore": "resonance_jax.explorer.page:explore",
     "lyapunov": "resonance_jax.runs.lyapunov:lyapunov",
     "measure_resonance": "resonance_jax.guard.measure:measure_resonance",
     "oscillate": "resonance_jax.runs.oscillate:oscillate",
@@ -49,6 +51,7 @@ __all__ = [
     "Labelled",
     "cell_key",
     "diagnose",
+    "explore",
     "log10_mean",
     "logscale",
     "lyapunov",
