@@ -7,11 +7,11 @@ from pathlib import Path
 import jax
 
 import resonance_jax as rj
+from resonance_cli.commands import load_whole
 from resonance_cli.printing import say, size
 from resonance_cli.values import with_settings
 from resonance_jax.explorer.page import Page, require_bokeh
 from resonance_jax.jobs import sweepfile
-from resonance_jax.jobs.store import load
 
 
 def explore(
@@ -38,10 +38,11 @@ def explore(
             raise ValueError(f"--live computes runs and needs a sweep file, got the store {source}; give FILE.py")
         if settings or variant or dtype:
             raise ValueError(f"{source} is a store, which is read as it is; --set, --variant and --dtype need FILE.py")
-        _write(rj.explore(load(source), value=value, x=x, y=y, title=source.stem), out or source.with_suffix(".html"))
+        _write(
+            rj.explore(load_whole(source), value=value, x=x, y=y, title=source.stem), out or source.with_suffix(".html")
+        )
         return
-    if cache:
-        rj.use_compilation_cache()
+    rj.use_compilation_cache(cache)
     swept = sweepfile.load(source, variant)
     jax.config.update("jax_enable_x64", (dtype or swept.dtype) == "float64")
     axes = with_settings(swept.axes(scale), settings)

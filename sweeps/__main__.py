@@ -6,6 +6,7 @@ that off.
 """
 
 import argparse
+import contextlib
 import os
 import sys
 import time
@@ -13,9 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import jax
+import xarray as xr
 from rich.console import Console
 from rich.table import Table
 
+import resonance_jax as rj
 import sweeps
 from resonance_jax.checks import at_least_one
 from sweeps import _report
@@ -32,6 +35,14 @@ def show(entry: Entry, console: Console) -> None:
     console.print(f"{entry.name}: {entry.grid}, scale {entry.attrs['scale']}; {entry.ran}", soft_wrap=True)
 
 
+def explore(out: Path, entry: Entry) -> None:
+    """Write the dataset of a figure as a page to click on, if it has two axes for that."""
+    with contextlib.suppress(ValueError):
+        rj.explore(xr.load_dataset(out / f"{entry.stem}.nc", engine="scipy"), title=entry.title).save(
+            out / f"{entry.stem}.html"
+        )
+
+
 def main(given: Sequence[str] | None = None, prog: str = "python -m sweeps") -> int:
     parser = argparse.ArgumentParser(prog=prog, description=sweeps.__doc__)
     parser.add_argument(
@@ -44,6 +55,7 @@ def main(given: Sequence[str] | None = None, prog: str = "python -m sweeps") -> 
     parser.add_argument("--scale", choices=SCALES, default="quick", help="size of the grid (default: quick)")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder for the results (default: results)")
     parser.add_argument("--report", action="store_true", help="also write report.html and report.md; always with all")
+    parser.add_argument("--explore", action="store_true", help="also write pages to click on; needs bokeh")
     parser.add_argument("--jobs", type=int, help="figures at once (default: 1 on a CPU, which one figure keeps busy)")
     parser.add_argument("--no-cache", action="store_true", help="do not use or store compiled programs on disk")
     arguments = parser.parse_args(given)
@@ -60,6 +72,8 @@ def main(given: Sequence[str] | None = None, prog: str = "python -m sweeps") -> 
     begin, entries, console = time.perf_counter(), [], Console()
     for entry in run_all(chosen, arguments.scale, arguments.out, min(jobs, len(chosen)), cache=not arguments.no_cache):
         entries.append(entry)
+        if arguments.explore:
+            explore(arguments.out, entry)
         show(entry, console)
         if report:  # after every figure, so that finished work is never lost
             _report.write(arguments.out, entries, len(chosen), arguments.scale, time.perf_counter() - begin)

@@ -15,11 +15,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jaxlib
 import numpy as np
 from jax.experimental import serialize_executable
 
@@ -71,7 +71,7 @@ def compiled(lowered: Any, *, constants: Iterable[Any], devices: Sequence[Device
 def _key(text: str, constants: Iterable[Any], devices: Sequence[Device]) -> str:
     small = [digest_of(np.asarray(jax.random.key_data(each) if is_key(each) else each)) for each in constants]
     where = [f"{device.platform} {device.device_kind} {device.id}" for device in devices]
-    facts = [jax.__version__, jaxlib.__version__, os.environ.get("XLA_FLAGS", ""), _processor(), *where, *small, text]
+    facts = [jax.__version__, version("jaxlib"), os.environ.get("XLA_FLAGS", ""), _processor(), *where, *small, text]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()
 
 

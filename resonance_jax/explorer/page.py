@@ -70,6 +70,12 @@ def explore(
     Raises:
         ValueError: a dataset without two axes, or a variable or axis that it does not have.
         ImportError: bokeh is not installed.
+
+    >>> import resonance_jax as rj
+    >>> heat = rj.sweep(lambda f, mu: {"growth_rate": mu - f}, {"f": [0.0, 0.1, 0.2], "mu": [0.05, 0.15]})
+    >>> page = rj.explore(heat)
+    >>> page.html.startswith("<!DOCTYPE html>")
+    True
     """
     cells = cells_of(dataset, value, x, y)
     require_bokeh()
