@@ -16,7 +16,7 @@ from resonance_jax.fused.program import Stream, Unsupported, inner_jaxprs, like,
 LANES = 32  # one warp, so that few runs spread over the whole device
 MOST_CARRIED = 96  # entries that a loop carries: they live in a thread's 255 registers
 MOST_OPERATIONS = 6_000  # of one kernel, to limit the compile time
-UNROLL = 4  # steps of a short loop body that are unrolled, so that loads start early
+UNROLL = (5, 4, 2)  # steps of a short loop body that are unrolled, the first that divides the loop: loads start early
 SHORT = 100  # operations of a short step
 
 
@@ -45,7 +45,7 @@ class Threads:
 
     def unroll(self, body: Jaxpr, length: int) -> int:
         short = operations(body) <= SHORT and not any(eqn.primitive.name == "scan" for eqn in body.eqns)
-        return next(n for n in (UNROLL, 2, 1) if length % n == 0) if short else 1
+        return next(n for n in (*UNROLL, 1) if length % n == 0) if short else 1
 
     def lane(self) -> Array:
         return backend.program_id() * LANES + jnp.arange(LANES, dtype=jnp.int32)
