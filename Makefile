@@ -8,7 +8,7 @@ VERSION = $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2]
 VENV := $(if $(filter python3,$(PYTHON)),.venv,.venv-$(VERSION))
 BIN := $(VENV)/bin
 
-.PHONY: heatmap paper test lint docs clean
+.PHONY: heatmap paper test lint docs environment clean
 
 heatmap: $(VENV)/installed  ## the first heatmap: experiment 1 with its theory, its claims, and the picture
 	$(BIN)/python -m sweeps exp1_sinusoid --scale $(SCALE) --out $(OUT)
@@ -28,6 +28,8 @@ docs: $(VENV)/installed-docs  ## the documentation in site/index.html; warnings 
 	rm -rf site
 	JAX_PLATFORMS=cpu $(BIN)/python -m sphinx --fail-on-warning --keep-going --nitpicky --quiet docs site
 	$(BIN)/python docs/_check_site.py site
+
+environment: $(VENV)/installed-dev $(VENV)/installed-docs  ## all that tests, linters and documentation need
 
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
