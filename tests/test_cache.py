@@ -125,6 +125,19 @@ def test_the_least_recently_used_go_first(tmp_path):
     assert sorted(file.stem for file in tmp_path.iterdir()) == ["middle", "newest"]
 
 
+def test_calls_back_to_python_are_not_mistaken_for_each_other():
+    """Their programs read the same, whichever function they call."""
+
+    def called(function):
+        def point(x):
+            return {"y": jax.pure_callback(function, jax.ShapeDtypeStruct((), x.dtype), x, vmap_method="sequential")}
+
+        return rj.sweep(point, {"x": [1.0, 2.0]}, devices=1).y.values.tolist()
+
+    assert called(lambda x: x + np.float32(1)) == [2, 3]
+    assert called(lambda x: x * np.float32(10)) == [10, 20]
+
+
 # Direct calls
 
 

@@ -29,6 +29,7 @@ from resonance_jax.engine.constants import is_key
 from resonance_jax.engine.devices import Device
 
 MOST = 256  # programs in memory
+CALLBACK = "callback"  # in the name of a call back to Python, whose text does not say to which function
 PATIENCE = 2.0  # seconds of compiling, after which a person is told
 
 _in_memory: OrderedDict[str, Any] = OrderedDict()
@@ -49,12 +50,16 @@ def compiled(lowered: Any, *, constants: Iterable[Any], devices: Sequence[Device
         devices: that it runs on.
         what: is compiled, for the line that is printed if it takes long.
     """
-    key = _key(lowered.as_text(), constants, devices)
+    text = lowered.as_text()
+    begin = time.perf_counter()
+    if CALLBACK in text:
+        with _told_if_slow(what):
+            return Compiled(lowered.compile(), time.perf_counter() - begin)
+    key = _key(text, constants, devices)
     with _lock:
         if key in _in_memory:
             _in_memory.move_to_end(key)
             return Compiled(_in_memory[key], 0.0)
-    begin = time.perf_counter()
     executable = _from_disk(key, devices)
     if executable is None:
         with _told_if_slow(what):
