@@ -117,12 +117,25 @@ def test_where_the_folder_is(monkeypatch, plain_jax):
 
 
 def test_the_least_recently_used_go_first(tmp_path):
-    for age, name in enumerate(("newest", "middle", "oldest")):
-        file = tmp_path / f"{name}.program"
+    for age, name in enumerate(("newest.program", "middle.program", "oldest.7.partial")):
+        file = tmp_path / name
         file.write_bytes(b"x" * 100)
         os.utime(file, (1e9 - age, 1e9 - age))
     cache.make_room(tmp_path, most=250)
     assert sorted(file.stem for file in tmp_path.iterdir()) == ["middle", "newest"]
+    (tmp_path / "notes.txt").write_text("x" * 1000)  # not ours
+    cache.make_room(tmp_path, most=0)
+    assert [file.name for file in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_user_without_a_home(monkeypatch, plain_jax):
+    def homeless():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setenv("RESONANCE_CACHE", "")
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", homeless)
+    assert rj.use_compilation_cache() is None
 
 
 def test_calls_back_to_python_are_not_mistaken_for_each_other():

@@ -49,14 +49,18 @@ def folder() -> Path | None:
     named = os.environ.get(VARIABLE, "")
     if not _chosen or named.lower() in ("off", "0", "false"):
         return None
-    user_cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(named) if named else user_cache / "resonance_jax"
+    if named:
+        return Path(named)
+    try:
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "resonance_jax"
+    except RuntimeError:  # a user without a home, as in some containers
+        return None
 
 
 def make_room(folder: Path, most: int | None = None) -> None:
     """Delete the programs that were not used for the longest time, until the others fit."""
     files = []
-    for file in folder.glob("*.program"):
+    for file in (*folder.glob("*.program"), *folder.glob("*.partial")):  # a killed process leaves half a file
         with contextlib.suppress(OSError):  # another process deleted it
             found = file.stat()
             files.append((found.st_mtime, found.st_size, file))
