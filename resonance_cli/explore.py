@@ -61,3 +61,5 @@ def explore(
 def _write(page: Page, out: Path) -> None:
     page.save(out)
     say(f"{out}: {size(out.stat().st_size)}, opens in any browser")
+    if page.left_out:
+        say(f"left out, to keep it small: {', '.join(page.left_out)}; rj.explore of a part of the dataset has them")

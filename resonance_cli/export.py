@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from resonance_cli.commands import load_whole
 from resonance_cli.printing import say
+from resonance_jax.jobs.layout import MISSING
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,6 +22,8 @@ def export(path: Path, out: Path) -> None:
     WRITERS[out.suffix](data, partial)
     partial.replace(out)
     say(f"{out}: {' x '.join(f'{n} {name}' for name, n in data.sizes.items())}")
+    if missing := int((whole.status == MISSING).sum()):
+        say(f"{missing:,} of {whole.status.size:,} cells are not computed yet")
     if left_out := [str(name) for name in whole.data_vars if name not in data]:
         say(f"left out: {', '.join(left_out)}, of more than one number a cell; a file .nc has them")
 

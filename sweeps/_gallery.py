@@ -93,6 +93,14 @@ def card(figure: Shown) -> str:
     )
 
 
+def failures(figure: Shown) -> list[str]:
+    """A line for each statement of a figure that does not hold."""
+    head, _, *rows = [line.strip("| ").split(" | ") for line in figure.claims.splitlines()]
+    statement, verdict = head.index("statement"), head.index("verdict")
+    failing = [row[statement] for row in rows if row[verdict] == "does not hold"]
+    return [f"- {each} ([{figure.name}]({figure.stem}.md))\n" for each in failing]
+
+
 def index(figures: list[Shown], total: int) -> str:
     """The page that shows the figures, small; `total` is how many there would be."""
     verdicts = sum((figure.verdicts for figure in figures), Counter[str]())
@@ -104,6 +112,7 @@ def index(figures: list[Shown], total: int) -> str:
         cards = [card(figure) for figure in figures if figure.section == section]
         if cards:
             parts += [f"\n## {section}{'s' * (section == 'Experiment')}\n\n", *cards]
+    parts += ["\n## What does not hold\n\n", *(failing for figure in figures for failing in failures(figure))]
     pages = "\n".join(figure.stem for figure in figures)
     return "".join(parts) + f"\n```{{toctree}}\n:hidden:\n\n{pages}\n```\n"
 

@@ -34,7 +34,9 @@ def load(name: str) -> SweepFile:
     """A sweep file, or one of its variants; ValueError if there is none."""
     file, _, variant = name.partition(":")
     if file not in names():
-        raise ValueError(f"unknown sweep {file!r}; choose all, or any of {', '.join(names())}")
+        like = [name for name in names() if name.startswith(file)]
+        meant = f"did you mean {' or '.join(like)}?" if like else f"choose all, or any of {', '.join(names())}"
+        raise ValueError(f"unknown sweep {file!r}; {meant}")
     return sweepfile.load(Path(sweeps.__path__[0]) / f"{file}.py", variant or None)
 
 

@@ -231,6 +231,9 @@ def rates(rate, error, rise):
         ((0.01, 0.001, 9.0), (0.009, 0.001, 9.0), -0.01, "noise"),
         ((0.03, 0.001, 9.0), (0.009, 0.001, 9.0), -0.01, "both"),
         ((0.03, 0.001, 9.0), (0.009, 0.001, 9.0), 0.01, "step too large"),
+        ((8e-9, 2e-9, 2e-5), (1e-9, 1e-9, 2e-5), -5e-10, "stable"),  # rounding of weights that hardly move
+        ((1e-6, 2e-9, 2e-5), (1e-9, 1e-9, 2e-5), -5e-10, "order"),  # more than rounding
+        ((8e-9, 2e-9, 0.1), (8e-9, 2e-9, 0.1), -5e-10, "noise"),  # it rose
     ],
 )
 def test_verdicts(time, shuffled, expected, verdict):

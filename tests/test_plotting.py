@@ -91,7 +91,7 @@ def test_draws_on_given_axes():
 
 def test_a_forgotten_reduction_is_named():
     with pytest.raises(
-        ValueError, match=r"two dimensions 'f' and 'mu', got \('seed', 'f', 'mu'\); reduce the others first"
+        ValueError, match=r"two dimensions 'f' and 'mu', got \('seed', 'f', 'mu'\); name yours, e.g. x='T', and reduce"
     ):
         rj.plotting.heatmap(VALLEY.expand_dims("seed"))
 

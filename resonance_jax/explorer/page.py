@@ -28,6 +28,7 @@ class Page(NamedTuple):
     """A page of HTML: `save` writes it, a notebook shows it."""
 
     html: str
+    left_out: tuple[str, ...] = ()  # curves, to keep the page small
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which any browser opens without a network."""
@@ -91,7 +92,7 @@ def explore(
     add_models(document, cells, spec)
     variables = template_variables(cells, spec, packed, left_out)
     title = title or default_title(cells)
-    page = Page(file_html(document, INLINE, title, template=template(), template_variables=variables))
+    page = Page(file_html(document, INLINE, title, template=template(), template_variables=variables), tuple(left_out))
     if path is not None:
         page.save(path)
     return page

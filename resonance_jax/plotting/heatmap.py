@@ -75,7 +75,7 @@ def heatmap(
     if missing:
         raise ValueError(
             f"heatmap draws the two dimensions {x!r} and {y!r}, got {tuple(data.dims)}; "
-            "reduce the others first, e.g. rj.log10_mean(data, 'seed')"
+            "name yours, e.g. x='T', and reduce further ones first, e.g. rj.log10_mean(data, 'seed')"
         )
     if ax is None:
         _, ax = plt.subplots(figsize=(6.4, 4.8), layout="constrained")

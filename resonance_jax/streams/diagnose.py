@@ -70,7 +70,8 @@ def diagnose(
         A `Diagnosis`: print it, `.plot()` it, take `.data`, `.verdict`, `.remedies`. Growth in time order is that of
         passes over the same rows, of at least 10,000 steps after 10,000 that are left out; its standard error comes
         from the spread between ten parts of the stream, and tells how much another stream of the same source may
-        differ. Growth below 1e-4 a step cannot be told from none. Safe values are those of the plane: growth between
+        differ. Growth below 1e-4 a step cannot be told from none, and below 2e-7, the rounding of float32, it is taken
+        as none where the run never rose. Safe values are those of the plane: growth between
         two of them is not seen.
 
     Raises:

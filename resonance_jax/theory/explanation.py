@@ -76,4 +76,6 @@ class Explanation(NamedTuple):
 def _number(rate: float, error: float) -> str:
     if not np.isfinite(rate):
         return "-"
+    if 0 < max(abs(rate), error) < 5e-5:  # it would read as 0
+        return f"{rate:+.1e} +- {error:.1e}" if error else f"{rate:+.1e}"
     return f"{rate:+.5f} +- {error:.5f}" if error else f"{rate:+.5f}"

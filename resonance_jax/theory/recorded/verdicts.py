@@ -9,6 +9,8 @@ SURE = 2.0  # standard errors
 MARKEDLY = 2.0  # the order is to blame too if it makes runs grow at least this many times as fast as noise alone
 ROUNDING = 1e-6  # expected growth below this is rounding
 HARMLESS = 3.0  # decades that a run may rise on its way down, as `diverged_above` of `oscillate`
+FLAT = 2e-7  # a step: twice the rounding of float32; a run that goes up by less, and never rises, does not grow
+RISEN = 0.01  # decades, above which a run has risen
 LEVEL = 1.0  # decades; a run that never rises more and ends lower has shrunk, whatever the spread between its parts
 
 MEANINGS = {
@@ -54,8 +56,9 @@ def verdicts(time: Growth, shuffled: Growth, expected: xr.DataArray) -> xr.DataA
 def signs(growth: Growth) -> tuple[xr.DataArray, xr.DataArray]:
     """Where runs shrink, and where they grow: by more than two standard errors, or seen from how far they rose."""
     error = SURE * growth.standard_error
-    shrinks = (growth.rate < -error) | ((growth.rate < 0) & (growth.rise < LEVEL))
-    return shrinks, (growth.rate > error) | ((growth.rate > 0) & (growth.rise >= HARMLESS))
+    flat = (growth.rate < FLAT) & (growth.rise < RISEN)  # weights that hardly move, at step sizes close to 0
+    shrinks = (growth.rate < -error) | ((growth.rate < 0) & (growth.rise < LEVEL)) | flat
+    return shrinks, ((growth.rate > error) | ((growth.rate > 0) & (growth.rise >= HARMLESS))) & ~flat
 
 
 def largest_safe(verdict: xr.DataArray, along: str) -> xr.DataArray:
