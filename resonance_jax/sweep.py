@@ -16,7 +16,7 @@ from resonance_jax import checks
 from resonance_jax._version import __version__
 from resonance_jax.engine import programs
 from resonance_jax.engine.axes import Point, Values
-from resonance_jax.engine.devices import Device, check_devices, name_of
+from resonance_jax.engine.devices import Device, check_devices, chunks_at_once, name_of
 from resonance_jax.engine.grid import Grid, prepare
 from resonance_jax.engine.progress import Bar
 from resonance_jax.engine.shapes import chunks_of, shape_of
@@ -52,7 +52,8 @@ def sweep(
             Axes given as `xarray.DataArray`s that share a dimension are zipped, as in xarray's pointwise indexing.
         chunk: largest number of cells that are computed at a time, but for rounding up to a multiple of the devices;
             None takes as many as fit into the memory, with a store about a twentieth of the grid.
-        devices: number of devices or the devices themselves; None takes all local ones.
+        devices: number of devices or the devices themselves; None takes all local ones. A CPU that is one device then
+            computes a chunk on each of its cores, up to eight.
         progress: show a bar, on a grid cut into about ten chunks unless `chunk` is given.
         store: folder, by habit `name.zarr`, that each chunk is written to when it is finished. Finished chunks are
             never lost, whatever ends the process; `xarray.open_zarr` reads them at any time.
@@ -91,7 +92,8 @@ def sweep(
             f"{'resume' if resume else 'shard'} needs a store to keep finished chunks in; give store='name.zarr'"
         )
     if store is None:
-        return _in_memory(point, prepare(point, axes), chunk, chosen, progress)
+        at_once = chunks_at_once(devices) if chunk is None else 1
+        return _in_memory(point, prepare(point, axes), chunk, chosen, progress, at_once)
 
     from resonance_jax.jobs import job  # zarr takes a while to import
     from resonance_jax.jobs.store import load
@@ -119,14 +121,14 @@ def sweep(
 
 
 def _in_memory(
-    point: Point, grid: Grid, chunk: int | None, devices: tuple[Device, ...], progress: bool
+    point: Point, grid: Grid, chunk: int | None, devices: tuple[Device, ...], progress: bool, at_once: int
 ) -> "xr.Dataset":
     import xarray as xr
 
     with Bar(grid.size, show=progress) as bar:
         bar.say("compiling")
-        limit = chunk or math.ceil(grid.size / (PROGRESS_CHUNKS if progress else 1))
-        _, compiled = programs.compile_to_fit(grid, limit, devices, may_shrink=chunk is None)
+        limit = chunk or math.ceil(grid.size / max(PROGRESS_CHUNKS if progress else 1, at_once))
+        _, compiled = programs.compile_to_fit(grid, limit, devices, may_shrink=chunk is None, at_once=at_once)
         shape = grid.outer(next(iter(compiled.values())).shape)
         chunks = chunks_of(grid.whole, shape)
         data = programs.empty(grid, grid.whole) if len(chunks) > 1 else []
@@ -135,12 +137,10 @@ def _in_memory(
         bar.say("running")
         begin = time.perf_counter()
         try:
-            for index in chunks:
-                program = compiled[grid.key(index)]
-                started = programs.start(program, grid, index)
+            for index, outputs_of in zip(chunks, programs.launch(compiled, grid, chunks, at_once), strict=True):
                 if labels is None:
                     labels = xr.Dataset(coords=grid.coordinates).coords  # made while the device works
-                outputs = programs.finish(program, grid, index, started)
+                outputs = outputs_of()
                 for array, output in zip(data, outputs, strict=len(chunks) > 1):
                     array[index] = output
                 data = data or outputs

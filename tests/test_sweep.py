@@ -1,6 +1,8 @@
 import functools
 import itertools
 import math
+import subprocess
+import sys
 
 import jax
 import jax.numpy as jnp
@@ -362,3 +364,40 @@ def test_values_on_axes_are_checked_before_anything_compiles(axes, message, monk
     monkeypatch.setattr(programs, "compile_chunk", lambda *_: pytest.fail("compiled"))
     with pytest.raises(ValueError, match=message):
         rj.sweep(point, axes)
+
+
+ALONE = """
+import jax, jax.numpy as jnp, numpy as np, resonance_jax as rj
+from resonance_jax.engine import devices
+
+def point(x, y, kind):
+    if kind == "bad":
+        raise ValueError("no such kind")
+    return {"z": jax.lax.fori_loop(0, 50, lambda _, z: jnp.sin(z + y), x)}
+
+axes = dict(x=np.linspace(0, 1, 7), y=np.linspace(0, 1, 5), kind=["a", "b"])
+assert len(jax.devices()) == 1
+one = rj.sweep(point, axes, devices=1)
+devices.MOST_CPU_DEVICES, devices.os.sched_getaffinity = 3, lambda _: set(range(64))
+several = rj.sweep(point, axes)
+assert one.attrs["num_chunks"] == 2 and several.attrs["num_chunks"] > 2, several.attrs
+np.testing.assert_array_equal(one.z, several.z)
+with jax.enable_x64(True):
+    wide = rj.sweep(point, axes)
+assert wide.z.dtype == np.float64 and wide.attrs["num_chunks"] > 2
+np.testing.assert_allclose(wide.z, one.z, rtol=1e-5)
+shown = rj.sweep(point, axes, progress=True)
+np.testing.assert_array_equal(one.z, shown.z)
+assert rj.sweep(point, dict(x=[0.5], y=[0.5], kind=["a"])).attrs["num_chunks"] == 1
+try:
+    rj.sweep(point, axes | dict(kind=["a", "bad"]))
+except ValueError as error:
+    assert "no such kind" in str(error)
+"""
+
+
+def test_a_cpu_that_is_one_device_computes_a_chunk_on_each_core(tmp_path):
+    """In a process of its own: the others have two devices. The same bits as one chunk after another."""
+    script = tmp_path / "alone.py"
+    script.write_text(ALONE)
+    subprocess.run([sys.executable, script], check=True, timeout=120)

@@ -51,6 +51,19 @@ def check_devices(devices: int | Sequence[Device] | None) -> tuple[Device, ...]:
     return chosen
 
 
+def chunks_at_once(devices: int | Sequence[Device] | None) -> int:
+    """How many chunks of a sweep are computed at the same time on the devices that are asked for.
+
+    A CPU is one device unless JAX was told otherwise before it started, and a program of ours keeps one of its cores
+    busy: then one chunk for each core.
+    """
+    local = jax.local_devices()
+    if devices is not None or len(local) > 1 or local[0].platform != "cpu":
+        return 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST_CPU_DEVICES, cores)
+
+
 def name_of(devices: Sequence[Device]) -> str:
     """Number and kind of the devices, as `2 x cpu (cpu)`."""
     return f"{len(devices)} x {devices[0].device_kind} ({devices[0].platform})"

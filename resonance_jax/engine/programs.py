@@ -7,7 +7,8 @@ once along it: the draws of a seed are shared by all its cells.
 import functools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jax
@@ -75,8 +76,10 @@ class Program:
 Programs = dict[tuple[int, ...], Program]  # position along the static dimensions -> the program there
 
 
-def compile_to_fit(grid: Grid, limit: int, devices: tuple[Device, ...], *, may_shrink: bool) -> tuple[Shape, Programs]:
-    """Compile chunks of at most `limit` cells, fewer where the memory asks for it.
+def compile_to_fit(
+    grid: Grid, limit: int, devices: tuple[Device, ...], *, may_shrink: bool, at_once: int = 1
+) -> tuple[Shape, Programs]:
+    """Compile chunks of at most `limit` cells, fewer where the memory for so many chunks at once asks for it.
 
     Returns:
         The shape of a chunk in the grid, and the programs, whose shape is rounded up to a multiple of the devices.
@@ -85,7 +88,7 @@ def compile_to_fit(grid: Grid, limit: int, devices: tuple[Device, ...], *, may_s
 
     def share(shape: Shape) -> float:
         programs[shape] = {key: compile_chunk(cell, grid.mapped, shape, devices) for key, cell in grid.cells.items()}
-        budget = free_memory(devices[0]) * MEMORY_SHARE
+        budget = free_memory(devices[0]) * MEMORY_SHARE / at_once
         return max(each.working_bytes for each in programs[shape].values()) / budget if budget > 0 else math.inf
 
     if may_shrink:
@@ -158,6 +161,35 @@ def finish(program: Program, grid: Grid, index: Index, started: list[Any]) -> li
         outputs = jax.device_get(started)
     inside = tuple(slice(side) for side in shape_of(grid.inner(index)))
     return [output[inside].reshape(shape_of(index) + output.shape[len(inside) :]) for output in outputs]
+
+
+def launch(
+    compiled: Programs, grid: Grid, chunks: Sequence[Index], at_once: int
+) -> Iterator[Callable[[], list[np.ndarray]]]:
+    """Begin to compute chunk after chunk, some of them at once, each by a thread.
+
+    Yields:
+        For each chunk, in order, a function that waits for its outputs.
+    """
+    if at_once == 1:
+        for index in chunks:
+            program = compiled[grid.key(index)]
+            yield functools.partial(finish, program, grid, index, start(program, grid, index))
+        return
+    precision = bool(jax.config.jax_enable_x64)  # pyright: ignore[reportAttributeAccessIssue]  of this thread
+
+    def compute(index: Index) -> list[np.ndarray]:
+        program = compiled[grid.key(index)]
+        with jax.enable_x64(precision):
+            return finish(program, grid, index, start(program, grid, index))
+
+    with ThreadPoolExecutor(at_once) as pool:
+        futures = [pool.submit(compute, index) for index in chunks]
+        try:
+            for future in futures:
+                yield future.result
+        finally:
+            pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C
 
 
 def run(program: Program, grid: Grid, index: Index) -> list[np.ndarray]:
