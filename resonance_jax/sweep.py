@@ -136,8 +136,9 @@ def _in_memory(
 
         bar.say("running")
         begin = time.perf_counter()
+        launched = programs.launch(compiled, grid, chunks, at_once)
         try:
-            for index, outputs_of in zip(chunks, programs.launch(compiled, grid, chunks, at_once), strict=True):
+            for index, outputs_of in zip(chunks, launched, strict=True):
                 if labels is None:
                     labels = xr.Dataset(coords=grid.coordinates).coords  # made while the device works
                 outputs = outputs_of()
@@ -153,6 +154,8 @@ def _in_memory(
                 "and resume=True goes on with them."
             )
             raise
+        finally:
+            launched.close()  # chunks that wait for a core are not begun after an error or Ctrl-C
         seconds = time.perf_counter() - begin
 
     swept = xr.Dataset(

@@ -367,8 +367,9 @@ def test_values_on_axes_are_checked_before_anything_compiles(axes, message, monk
 
 
 ALONE = """
+import time
 import jax, jax.numpy as jnp, numpy as np, resonance_jax as rj
-from resonance_jax.engine import devices
+from resonance_jax.engine import devices, programs
 
 def point(x, y, kind):
     if kind == "bad":
@@ -389,6 +390,20 @@ np.testing.assert_allclose(wide.z, one.z, rtol=1e-5)
 shown = rj.sweep(point, axes, progress=True)
 np.testing.assert_array_equal(one.z, shown.z)
 assert rj.sweep(point, dict(x=[0.5], y=[0.5], kind=["a"])).attrs["num_chunks"] == 1
+begun = []
+devices.MOST_CPU_DEVICES = 1 + 1
+real = programs.start
+def broken(program, grid, index):
+    begun.append(index)
+    time.sleep(0.3)  # two at once: the others wait
+    raise MemoryError("too much")
+programs.start = broken
+try:
+    rj.sweep(point, axes, progress=True)  # some twenty chunks
+except MemoryError:
+    pass
+assert len(begun) < 12, "chunks were begun after an error"
+programs.start = real
 try:
     rj.sweep(point, axes | dict(kind=["a", "bad"]))
 except ValueError as error:

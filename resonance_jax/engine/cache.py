@@ -19,7 +19,8 @@ def use_compilation_cache(path: str | os.PathLike[str] | bool = True) -> Path | 
 
     They are kept by default, so that the same sweep starts at once in a later process. A program is found by what it
     computes, the versions of JAX, the processor and the device, so an outdated one is never used. The folder holds at
-    most 1 GiB; what was not used for the longest time goes first. To empty it, delete it. The environment variable
+    most 1 GiB; what was not used for the longest time goes first. To empty it, delete it. Like code, take programs only
+    from a folder that nobody else can write to. The environment variable
     `RESONANCE_CACHE` names another folder, or turns the cache off with `off`. Where JAX's own cache is set up
     (`jax_compilation_cache_dir`), that one is used, and this one is not.
 

@@ -7,7 +7,7 @@ once along it: the draws of a seed are shared by all its cells.
 import functools
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -165,7 +165,7 @@ def finish(program: Program, grid: Grid, index: Index, started: list[Any]) -> li
 
 def launch(
     compiled: Programs, grid: Grid, chunks: Sequence[Index], at_once: int
-) -> Iterator[Callable[[], list[np.ndarray]]]:
+) -> Generator[Callable[[], list[np.ndarray]], None, None]:
     """Begin to compute chunk after chunk, some of them at once, each by a thread.
 
     Yields:
@@ -189,7 +189,7 @@ def launch(
             for future in futures:
                 yield future.result
         finally:
-            pool.shutdown(cancel_futures=True)  # after an error or Ctrl-C
+            pool.shutdown(cancel_futures=True)
 
 
 def run(program: Program, grid: Grid, index: Index) -> list[np.ndarray]:
